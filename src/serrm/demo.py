@@ -24,7 +24,7 @@ from jaxtyping import Bool, Float32, UInt8
 from serrm.drawing.puzzles import DrawnPuzzle, Panel, cell_of
 from serrm.drawing.svg import grid_svg
 from serrm.inference.predict import predict, symbols_of
-from serrm.inference.search import Limits, Search, how_sure
+from serrm.inference.search import Limits, Search, certainties
 from serrm.inference.settings import GUESS_STEPS
 from serrm.puzzles.look import PAPER, CellLook, Keys
 from serrm.puzzles.task import GridTask
@@ -72,13 +72,13 @@ def settle(question: Question, budget: int) -> Iterator[Frame]:
     limits = Limits(FIRST_STEPS, (budget - FIRST_STEPS) // GUESS_STEPS if task.allows else 0)
     puzzle = Search(0, tokens)
     while puzzle.begin(limits):
-        is_guess = puzzle.asked != tokens
-        inputs = torch.from_numpy(puzzle.asked[None].astype(np.int64))
+        is_guess = puzzle.filling != tokens
+        inputs = torch.from_numpy(puzzle.filling[None].astype(np.int64))
         for _, output in predict(model.model, inputs, num_symbols, range(1, puzzle.steps_left + 1)):
             answer = symbols_of(output.logits)
             is_verified = bool(task.obeys(tokens[None], answer)[0])
             is_over = puzzle.is_over(answer[0], is_verified, None)
-            [certainty], [shares] = how_sure(output.logits, num_symbols, model.settings.train.loss)
+            [certainty], [shares] = certainties(output.logits, num_symbols, model.settings.train.loss)
             if puzzle.attempts == 1 or is_over:
                 yield Frame(_caption(puzzle, int(is_guess.sum())), answer[0], certainty, is_guess)
             if is_over:

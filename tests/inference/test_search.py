@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from serrm.inference.predict import predict, symbols_of
-from serrm.inference.search import LEAST, UNSOLVED, Limits, Search, fillings, search
+from serrm.inference.search import LEAST_PROBABILITY, UNSOLVED, Limits, Search, fillings, search
 from serrm.inference.settings import GUESS_STEPS
 from serrm.models.recurrence import RecurrentModel
 from serrm.models.registry import build_model, empty_model
@@ -96,7 +96,7 @@ def reference(
             filled = asked.copy()
             filled[cell] = symbol
             if are_consistent(filled[None])[0]:
-                more = -math.log(max(shares[cell, symbol], LEAST) * UNSOLVED)
+                more = -math.log(max(shares[cell, symbol], LEAST_PROBABILITY) * UNSOLVED)
                 waiting.append((cost + more, len(waiting) + 100 * steps, filled))
     return False, steps, attempts, answer
 
@@ -190,15 +190,15 @@ def test_the_likeliest_guesses_come_first_and_none_twice(seed: int, num: int) ->
     puzzle, asked, costs = Search(0, question), list[bytes](), list[float]()
     while len(asked) < num and puzzle.begin(Limits(1, num)):
         puzzle.branch(shares, ANYTHING)
-        cost, filled = puzzle.cost, puzzle.asked
+        cost, filled = puzzle.cost, puzzle.filling
         asked.append(filled.tobytes())
         costs.append(cost)
         cells = np.flatnonzero(filled != question)
         assert (question[cells] == BLANK).all()
-        likely = [max(shares[cell, filled[cell]], LEAST) * UNSOLVED for cell in cells]
+        likely = [max(shares[cell, filled[cell]], LEAST_PROBABILITY) * UNSOLVED for cell in cells]
         assert cost == pytest.approx(-math.log(math.prod(likely)))
     assert costs == sorted(costs) and len(set(asked)) == len(asked)
-    if num == 60 and not puzzle.waiting:
+    if num == 60 and not puzzle.queue:
         assert sum(BLANK not in each for each in asked) == 3 ** (question == BLANK).sum()
 
 

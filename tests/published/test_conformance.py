@@ -63,7 +63,7 @@ def test_a_changed_number_is_off_and_no_other(
     ("changes", "message"),
     [
         ({"model": "mamba"}, "'mamba'"),
-        ({"pos_encodings": "sines"}, r"positions: .*\bsines\b"),
+        ({"pos_encodings": "sinusoidal"}, r"positions: .*\bsinusoidal\b"),
         ({"L_layers": 3}, r"L_level\.layers\.2\..*: missing"),
     ],
 )

@@ -12,6 +12,7 @@ from torch import Tensor
 from serrm.arrays.stream import Examples
 from serrm.models.q_head import CONTINUE, HALT
 from serrm.models.q_learning import QLearning
+from serrm.puzzles.tasks import TASKS, grid_task
 from serrm.training.loop import Record, Trainer
 from tests import conftest
 from tests.conftest import MakeRun, MakeTrainer
@@ -191,3 +192,35 @@ def test_solved_slots_halt_as_often_as_asked(make_trainer: MakeTrainer) -> None:
     trainer.stream = replace(trainer.stream, gather=unlabelled)
     run(trainer)
     assert trainer.slots.position == 4 * 4, "every slot takes a new puzzle at every step"
+
+
+def have_an_even_start(questions: np.ndarray, answers: np.ndarray) -> np.ndarray:
+    """True for answers whose first token plus the number of blanks in the question is even."""
+    return (answers[:, 0] + (questions == 1).sum(axis=1)) % 2 == 0
+
+
+@pytest.mark.parametrize("right_answers", ["any", "label"])
+def test_a_puzzle_is_solved_by_the_rule_where_any_answer_that_obeys_it_is_right(
+    make_trainer: MakeTrainer, monkeypatch: pytest.MonkeyPatch, right_answers: str
+) -> None:
+    task = replace(grid_task("sudoku"), verify=have_an_even_start, right_answers=right_answers)
+    monkeypatch.setitem(TASKS, "sudoku", task)
+    halting = {"kind": "random", "probability": 1e-9, "probability_solved": 1.0}
+    trainer = make_trainer(train={"halting": halting, "steps": 2, "log_every": 1, "batch_size": 8})
+    predictions, forward = [], trainer.model.forward
+
+    def noted(*args: Any) -> Any:
+        output = forward(*args)
+        predictions.append(output.logits.argmax(-1).numpy().astype(np.uint8))
+        return output
+
+    monkeypatch.setattr(trainer.model, "forward", noted)
+    (record,) = run(trainer, num_steps=1)
+    slots = trainer.slots
+    grids = [grid.numpy().astype(np.uint8) for grid in (slots.tokens, slots.targets)]
+    are_right = task.are_right(grids[0], predictions[0], grids[1])
+    assert slots.is_halted.tolist() == are_right.tolist()
+    assert record["train_fsr"] == float(are_right.any())
+    by_rule = have_an_even_start(grids[0], predictions[0])
+    assert 0 < by_rule.sum() < 8, "the rule tells puzzles apart"
+    assert (are_right == by_rule).all() == (right_answers == "any")

@@ -16,7 +16,6 @@ from serrm.core.files import file_names, hash_file
 from serrm.kernels import precision
 from serrm.models.registry import flops
 from serrm.training import checkpoint as ckpt
-from serrm.training import run as needs
 from serrm.training.run import Interrupted, TrainingRun
 from tests import conftest
 from tests.conftest import MakePath, MakeRun

@@ -12,10 +12,10 @@
 
 `training` holds the demonstrations of all puzzles, also of those that are scored, and the test pairs of the others.
 `evaluation` holds the test pairs of the evaluation puzzles, `held_out` those of training puzzles that are scored in
-their place. A variant is a puzzle's augmentation and a task type of its own; an evaluation reads the index too.
+their place. A variant is an augmentation of a puzzle with a separate task type; an evaluation reads the index too.
 
-An epoch of training shuffles the puzzles, each in one random variant with all its pairs. A pair lies at a random place
-of the canvas that has room for question and answer (translation), except that one pair per puzzle, drawn anew every
+An epoch of training shuffles the puzzles, each in one random variant with all its pairs. A pair lies at a random
+position of the canvas where question and answer fit (translation), except that one pair per puzzle, drawn anew every
 epoch, stays at the corner. Example number n is a pure function of (seed, n), so any number of processes may gather any
 parts of the stream. Paper: section "ARC-AGI", data.
 """
@@ -132,7 +132,7 @@ class Drawn(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ArcPairs:
-    """The pairs of `arrays` in the first variants of the index, each of which is a task type of its puzzle.
+    """The pairs of `arrays` in the first variants of the index; every variant of a puzzle is a task type.
 
     SE-RRM uses the first 8 variants, HRM and TRM use all. In the model's table of task types a puzzle's variants stand
     side by side.
@@ -163,7 +163,7 @@ class ArcPairs:
         return self.arrays.side
 
     def gather_pairs(self, drawn: Drawn) -> Examples:
-        """Questions and answers of pairs in their variants; a pair's two grids lie at the same place."""
+        """Questions and answers of pairs in their variants; a pair's two grids have the same position on the canvas."""
         arrays, (pairs, variants, shifts) = self.arrays, drawn
         changes = self.changes(pairs, variants)
         is_turned = (changes[:, :1] >= 4) ^ (changes[:, :1] % 2 == 1)  # rows become columns
@@ -193,7 +193,7 @@ def _moved(
 ) -> UInt8[np.ndarray, "B I"]:
     """Transform, recolour and encode the grids of many canvases at once, by the source cell of every new cell.
 
-    The same as `transformed`, `arc.recoloured` and `arc.encode` of each; `sizes` are those after the transforms.
+    Equals `transformed`, `arc.recoloured` and `arc.encode` of every grid; `sizes` are those after the transforms.
     """
     quarters, last = changes[:, :1] % 4, sizes[:, :, None] - 1
     lines = np.arange(side) - offsets[:, :, None]  # rows and columns, counted from the grid's first
@@ -224,7 +224,7 @@ class ArcExamples(ArcPairs):
         return Stream(self.side, self.num_symbols, len(self.arrays), self.gather, self.num_task_types, names)
 
     def gather(self, start: int, num: int) -> Examples:
-        """The examples start … start+num-1 in their variants, at their places."""
+        """The examples start … start+num-1 in their variants and positions."""
         return self.gather_pairs(self.examples(start, num))
 
     def examples(self, start: int, num: int) -> Drawn:
@@ -245,7 +245,7 @@ def open_arc_examples(arrays: Path, num_variants: int, seed: int) -> ArcExamples
 
 @lru_cache(maxsize=4)
 def _epoch(epoch: int, seed: int, num_pairs: tuple[int, ...], num_variants: int) -> Drawn:
-    """An epoch of puzzles, given their numbers of pairs; a puzzle's pairs stay together in the arrays and the epoch."""
+    """Draw an epoch, given the number of pairs per puzzle; a puzzle's pairs stay together in the epoch."""
     counts = np.array(num_pairs)
     first = np.cumsum(counts) - counts
     puzzles = np.repeat(np.arange(len(counts)), counts)
@@ -262,7 +262,7 @@ def _epoch(epoch: int, seed: int, num_pairs: tuple[int, ...], num_variants: int)
 
 @dataclass(frozen=True, eq=False)
 class ArcEvaluation(ArcPairs):
-    """The questions to a model that was trained on these variants: every test input in each of them.
+    """The questions to a model that was trained on these variants: every test input in every variant.
 
     Question number n is test input n // num_votes in variant n % num_votes.
     """
@@ -307,7 +307,7 @@ class ArcEvaluation(ArcPairs):
         parts = (self.arrays.puzzles, self.arrays.numbers, self.arrays.answers)
         for puzzle, number, tokens in zip(*parts, strict=True):
             grids = answers.setdefault(self.arrays.puzzle_names[puzzle], [])
-            assert number == len(grids), "the test inputs of a puzzle are all there"
+            assert number == len(grids), "all test inputs of a puzzle are present"
             grids.append(arc.decode(np.asarray(tokens), self.side))
         return answers
 

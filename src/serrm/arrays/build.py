@@ -112,8 +112,8 @@ def build_arc_arrays(puzzles: Path, target: Path, *, task: str, num_variants: in
 
 def _write_pairs(folder: Path, rows: list[Row], names: tuple[str, ...], side: int) -> None:
     folder.mkdir(exist_ok=True)
-    places = {name: place for place, name in enumerate(names)}
-    rows = sorted(rows, key=lambda row: (places[row["puzzle"]], row["role"], row["number"]))
+    numbers = {name: number for number, name in enumerate(names)}
+    rows = sorted(rows, key=lambda row: (numbers[row["puzzle"]], row["role"], row["number"]))
     for part in ("question", "answer"):
         sizes = [(row[f"{part}_rows"], row[f"{part}_cols"]) for row in rows]
         grids = [
@@ -121,5 +121,5 @@ def _write_pairs(folder: Path, rows: list[Row], names: tuple[str, ...], side: in
         ]
         write_array(folder / f"{part}s.npy", np.stack([encode(grid, side) for grid in grids]))
         write_array(folder / f"{part}_sizes.npy", np.array(sizes, dtype=np.uint8))
-    write_array(folder / "puzzles.npy", np.array([places[row["puzzle"]] for row in rows], dtype=np.int64))
+    write_array(folder / "puzzles.npy", np.array([numbers[row["puzzle"]] for row in rows], dtype=np.int64))
     write_array(folder / "numbers.npy", np.array([row["number"] for row in rows], dtype=np.int64))

@@ -22,10 +22,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Int, Int64, Shaped, UInt8
+from jaxtyping import Bool, Int, Int64, Shaped, UInt8
 
 from serrm.core.randomness import Purpose, keyed_rng
 from serrm.puzzles.settings import HintSettings
+from serrm.puzzles.task import Grids
 from serrm.puzzles.tasks import alphabet, grid_task
 
 METADATA = "metadata.json"
@@ -61,7 +62,7 @@ class PuzzleArrays:
         return len(self.questions)
 
     def gather(self, start: int, num: int) -> "Examples":
-        """The puzzles start … start+num-1, as they are."""
+        """The puzzles start … start+num-1 without augmentation."""
         rows = slice(start, start + num)
         questions, answers = np.asarray(self.questions[rows]), np.asarray(self.answers[rows])
         return Examples(questions, answers, np.zeros(num, dtype=np.int64))
@@ -110,7 +111,7 @@ def evaluation_sets(arrays: Path) -> list[str]:
 
 
 def trained_size(arrays: Path, side: int) -> str | None:
-    """The first drawn test set of the size trained on; None without."""
+    """The first drawn test set of the size trained on; None if there is none."""
     sets = read_metadata(arrays / TEST)["sets"]
     return next((name for name in evaluation_sets(arrays) if sets[name]["side"] == side), None)
 
@@ -119,7 +120,7 @@ def trained_size(arrays: Path, side: int) -> str | None:
 
 
 class Examples(NamedTuple):
-    """A batch of training examples: tokens, targets, and the row of the task-type table to which each belongs."""
+    """A batch of training examples: tokens, targets, and rows of the task-type table."""
 
     questions: UInt8[np.ndarray, "B I"]
     answers: UInt8[np.ndarray, "B I"]
@@ -138,6 +139,8 @@ class Stream:
     # The puzzles that task types stand for, in the order of the table; empty if there is one type.
     puzzle_names: tuple[str, ...] = ()
     num_special: int = 2  # tokens, the first ones, that no permutation of symbols moves
+    # (questions, predictions, labels) → right predictions, of a task for which any answer that obeys its rule is right.
+    are_right: Callable[[Grids, Grids, Grids], Bool[np.ndarray, " N"]] | None = None
 
 
 @dataclass(frozen=True)
@@ -157,9 +160,15 @@ class GridExamples:
 
     def stream(self) -> Stream:
         """The training stream of these examples."""
-        arrays = self.arrays
-        num_special = len(alphabet(arrays.task, arrays.side).special)
-        return Stream(arrays.side, arrays.num_symbols, len(arrays), self.gather, num_special=num_special)
+        arrays, task = self.arrays, grid_task(self.arrays.task)
+        return Stream(
+            arrays.side,
+            arrays.num_symbols,
+            len(arrays),
+            self.gather,
+            num_special=len(task.alphabet(arrays.side).special),
+            are_right=task.are_right if task.right_answers == "any" else None,
+        )
 
     def examples(self, start: int, num: int) -> tuple[Int[np.ndarray, " B"], Int[np.ndarray, " B"]]:
         """(puzzle, augmentation) of the examples start … start+num-1."""
@@ -186,9 +195,11 @@ def across_epochs(
     epoch: Callable[[int], Sequence[Shaped[np.ndarray, "N *_"]]], num_examples: int, start: int, num: int
 ) -> list[Shaped[np.ndarray, "B *_"]]:
     """Join the entries start … start+num-1 of arrays drawn for epochs 0, 1, 2, … of that many examples each."""
-    epochs, places = np.divmod(np.arange(start, start + num), num_examples)
-    parts = [[part[places[epochs == each]] for part in epoch(each)] for each in np.unique(epochs).tolist()]
-    return [np.concatenate(part) for part in zip(*parts, strict=True)]
+    epochs, entries = np.divmod(np.arange(start, start + num), num_examples)
+    parts = [
+        [array[entries[epochs == number]] for array in epoch(number)] for number in np.unique(epochs).tolist()
+    ]
+    return [np.concatenate(arrays) for arrays in zip(*parts, strict=True)]
 
 
 @lru_cache(maxsize=4)
@@ -219,7 +230,7 @@ def with_hints(
 
 
 def random_stream(side: int, num_symbols: int) -> Stream:
-    """Endless random tokens, the same at every call; a step on them costs as much as one on puzzles."""
+    """Endless random tokens, the same at every call, to time training steps without puzzles."""
 
     def gather(start: int, num: int) -> Examples:
         tokens = np.random.default_rng(start).integers(1, num_symbols, (2, num, side**2), dtype=np.uint8)
@@ -229,19 +240,19 @@ def random_stream(side: int, num_symbols: int) -> Stream:
 
 
 def read_ahead(stream: Stream, num: int) -> Stream:
-    """The same stream; a thread gathers blocks of `num` examples, one block ahead of the caller."""
+    """Prefetch a stream: a thread gathers blocks of `num` examples, one block ahead of the caller."""
     pool = ThreadPoolExecutor(1, "read-ahead")
     blocks: dict[int, Future[Examples]] = {}
 
-    def gather(start: int, num_asked: int) -> Examples:
-        first, last = start // num, (start + max(num_asked, 1) - 1) // num
+    def gather(start: int, num_requested: int) -> Examples:
+        first, last = start // num, (start + max(num_requested, 1) - 1) // num
         for number in blocks.keys() - range(first, last + 2):
             del blocks[number]
         for number in range(first, last + 2):
             if number not in blocks:
                 blocks[number] = pool.submit(stream.gather, number * num, num)
         whole = zip(*(blocks[number].result() for number in range(first, last + 1)), strict=True)
-        window = slice(start - first * num, start - first * num + num_asked)
+        window = slice(start - first * num, start - first * num + num_requested)
         return Examples(*(np.concatenate(parts)[window] for parts in whole))
 
     return replace(stream, gather=gather)

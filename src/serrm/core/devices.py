@@ -15,7 +15,7 @@ M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4  # the names of glibc's malloc.h
 
 
 def choose_device(name: str) -> torch.device:
-    """ "auto" is the GPU if there is one. ValueError if the named device does not exist."""
+    """Choose a device by name; "auto" is the GPU if there is one. ValueError if the device does not exist."""
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
@@ -35,20 +35,20 @@ def prepare_device(name: str, threads: int | None = None, processes: Processes =
     """Return the device of that name for this process, with its share of the CPU threads set and its memory kept."""
     keep_memory()
     if threads is not None:
-        torch.set_num_threads(max(1, threads // processes.num_here))
+        torch.set_num_threads(max(1, threads // processes.num_local))
     device = choose_device(name)
     repeat_arithmetic(device)
-    return device if processes.num_here == 1 else own_device(device, processes)
+    return device if processes.num_local == 1 else device_of_process(device, processes)
 
 
 def keep_memory() -> None:
     """Keep freed memory with the process (glibc's malloc; others are left as they are).
 
-    If it were given back, every step would get new, zeroed pages.
+    Otherwise malloc returns pages after each step and the kernel zeroes them again.
     """
     c_library = ctypes.CDLL(None)
     if hasattr(c_library, "gnu_get_libc_version"):
-        c_library.mallopt(M_MMAP_MAX, 0)  # no mapping of its own for a large tensor
+        c_library.mallopt(M_MMAP_MAX, 0)  # no separate mapping for a large tensor
         c_library.mallopt(M_TRIM_THRESHOLD, -1)  # never
 
 
@@ -66,21 +66,21 @@ def repeat_arithmetic(device: torch.device) -> None:
     torch.backends.cuda.enable_cudnn_sdp(False)  # fused attention whose sums have no fixed order
 
 
-def own_device(device: torch.device, processes: Processes) -> torch.device:
-    """One GPU per process of this machine. ValueError if there are too few, or `device` is one of them."""
+def device_of_process(device: torch.device, processes: Processes) -> torch.device:
+    """The GPU of this process. ValueError if the machine has too few, or if `device` already names one GPU."""
     if device.type == "cpu":
         return device
-    if device.index is not None or processes.num_here > torch.cuda.device_count():
+    if device.index is not None or processes.num_local > torch.cuda.device_count():
         raise ValueError(
-            f"device {str(device)!r}: {processes.num_here} processes need a GPU each, "
+            f"device {str(device)!r}: {processes.num_local} processes need a GPU each, "
             f"this machine has {torch.cuda.device_count()}; set execution.device to cuda or cpu"
         )
-    torch.cuda.set_device(processes.rank_here)
-    return torch.device("cuda", processes.rank_here)
+    torch.cuda.set_device(processes.local_rank)
+    return torch.device("cuda", processes.local_rank)
 
 
 def seconds_of(function: Callable[[], object], device: torch.device) -> float:
-    """Seconds of one call, until all that it starts on the device has ended, without earlier work there."""
+    """Time one call, from an idle device until the device has finished the work that the call started."""
     _wait_for(device)
     start = perf_counter()
     function()
@@ -94,7 +94,7 @@ def _wait_for(device: torch.device) -> None:
 
 
 def peak_memory(device: torch.device) -> int:
-    """Most memory used so far: of the GPU, or resident in this process."""
+    """The largest memory use so far in bytes: of the GPU, or the resident memory of this process."""
     if device.type == "cuda":
         return torch.cuda.max_memory_allocated(device)
     unit = 1 if sys.platform == "darwin" else 1024

@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 def existing(path: Path) -> Path:
-    """The path itself. ValueError if there is no file."""
+    """Return the path. ValueError if there is no file."""
     if not path.is_file():
         raise ValueError(f"{path}: no such file")
     return path
@@ -46,7 +46,7 @@ def parsed(content: bytes, name: str, parse: Callable[[bytes], T]) -> T:
 
 @contextmanager
 def new_file(path: Path) -> Iterator[Path]:
-    """A temporary sibling of `path` to write; at the end it takes path's place, on a failure it vanishes.
+    """Yield a temporary sibling of `path` to write; it replaces `path` at the end and is removed on a failure.
 
     A link at `path`, for example into a cache, is replaced and not followed. Folders above it are made.
     """
@@ -89,7 +89,7 @@ def write_output(path: Path, content: str | bytes) -> None:
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
-    """Write a file under another name, then let it take its place."""
+    """Write a file under a temporary name, then rename it."""
     with new_file(path) as partial:
         partial.write_bytes(content.encode() if isinstance(content, str) else content)
 
@@ -102,7 +102,7 @@ def csv_text(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 def json_text(value: Any) -> str:
-    """JSON, indented by one; an object or a list in which no other stands takes one line."""
+    """Format JSON, indented by one; an object or a list that contains no other one takes one line."""
 
     def lines(value: Any, indent: str) -> str:
         parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
@@ -131,7 +131,7 @@ def write_array(path: Path, array: Any) -> None:
 
 
 def between_markers(text: str, begin: str, end: str, content: str) -> str:
-    """A page with `content` between its two markers. ValueError unless each occurs once, in this order."""
+    """Put `content` between the two markers of a page. ValueError unless each occurs once, in this order."""
     if text.count(begin) != 1 or text.count(end) != 1 or text.index(begin) > text.index(end):
         raise ValueError(f"the page must contain {begin} and {end} once each, in this order")
     before, after = text[: text.index(begin)], text[text.index(end) :]
@@ -168,7 +168,7 @@ class Manifest(Settings):
 
 @contextmanager
 def new_directory(target: Path) -> Iterator[Path]:
-    """A temporary sibling of `target` to fill; at the end it takes target's place, on a failure it vanishes.
+    """Yield a temporary sibling of `target` to fill; it replaces `target` at the end and is removed on a failure.
 
     The sibling's name is fixed, so what a killed process left behind is cleared by the next one.
     """
@@ -196,11 +196,11 @@ def remove_directory(path: Path) -> None:
 
 
 def only_folder(directory: Path, names: Iterable[str]) -> Path:
-    """The one of these folders that a directory holds; `ValueError` unless there is exactly one."""
-    found = [name for name in names if (directory / name).is_dir()]
-    if len(found) != 1:
-        raise ValueError(f"{directory}: exactly one of {', '.join(names)} expected, found {found}")
-    return directory / found[0]
+    """Find the only one of these folders in a directory. ValueError unless there is exactly one."""
+    folders = [name for name in names if (directory / name).is_dir()]
+    if len(folders) != 1:
+        raise ValueError(f"{directory}: exactly one of {', '.join(names)} expected, found {folders}")
+    return directory / folders[0]
 
 
 def hash_file(path: Path) -> str:

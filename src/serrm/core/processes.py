@@ -31,20 +31,20 @@ class LostProcess(ConnectionError):
 
 @dataclass(frozen=True)
 class Processes:
-    """This process among `num`, of which `num_here` run on this machine."""
+    """The rank of this process and the number of processes, in total and on this machine."""
 
     rank: int = 0
     num: int = 1
-    rank_here: int = 0
-    num_here: int = 1
+    local_rank: int = 0
+    num_local: int = 1
 
     @property
     def is_first(self) -> bool:
         """True for the process that writes files and logs."""
         return self.rank == 0
 
-    def own(self, num: int) -> slice:
-        """This process's part of `num` slots. ValueError if they cannot be dealt out evenly."""
+    def local_range(self, num: int) -> slice:
+        """This process's part of `num` slots. ValueError if they do not divide evenly."""
         if num % self.num:
             raise ValueError(
                 f"a batch of {num} slots does not divide by {self.num} processes "
@@ -68,10 +68,10 @@ class Processes:
         """Concatenate the parts of all processes, bit for bit the same on each of them."""
         if self.num == 1:
             return part
-        own = part.detach().contiguous().view(torch.uint8)
-        whole = own.new_empty(self.num * len(own), *own.shape[1:])
+        local = part.detach().contiguous().view(torch.uint8)
+        whole = local.new_empty(self.num * len(local), *local.shape[1:])
         with _as_lost_process():
-            dist.all_gather(list(whole.chunk(self.num)), own)
+            dist.all_gather(list(whole.chunk(self.num)), local)
         return whole.view(part.dtype)
 
     def agree(self, *flags: bool) -> tuple[bool, ...]:
@@ -83,14 +83,14 @@ class Processes:
             dist.all_reduce(raised, dist.ReduceOp.MAX)
         return tuple(bool(flag) for flag in raised.tolist())
 
-    def collect(self, thing: Any) -> list[Any]:
-        """Collect the values of all processes, in their order, on each of them; they need only be picklable."""
+    def collect(self, value: Any) -> list[Any]:
+        """Collect a value of every process, in the order of ranks, on all of them; values need only be picklable."""
         if self.num == 1:
-            return [thing]
-        things = [None] * self.num
+            return [value]
+        values = [None] * self.num
         with _as_lost_process():
-            dist.all_gather_object(things, thing)
-        return things
+            dist.all_gather_object(values, value)
+        return values
 
 
 ALONE = Processes()
@@ -116,15 +116,15 @@ def joined_by_torchrun(device: str) -> Iterator[Processes]:
         yield ALONE
         return
     rank, num = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
-    rank_here = int(os.environ.get("LOCAL_RANK", rank))
-    num_here = int(os.environ.get("LOCAL_WORLD_SIZE", num))
+    local_rank = int(os.environ.get("LOCAL_RANK", rank))
+    num_local = int(os.environ.get("LOCAL_WORLD_SIZE", num))
     if rank:
         logging.getLogger("serrm").setLevel(logging.ERROR)  # only one process logs
     is_on_gpu = torch.cuda.is_available() and device != "cpu"
     with _as_lost_process():
         dist.init_process_group(BACKENDS["cuda" if is_on_gpu else "cpu"], timeout=PATIENCE)
     try:
-        yield Processes(rank, num, rank_here, num_here)
+        yield Processes(rank, num, local_rank, num_local)
     finally:
         dist.destroy_process_group()
 

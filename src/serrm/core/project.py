@@ -6,7 +6,7 @@ from pathlib import Path
 import typer
 
 PARAMS, PROFILES, EXECUTION = "params.yaml", "profiles", "machine.yaml"
-REHEARSALS = "data/rehearsal"  # each in a folder of its own there, which git and DVC ignore
+REHEARSALS = "data/rehearsal"  # one folder per rehearsal, ignored by git and DVC
 PAPER = "paper"  # the profile with the paper's models, with which every run is compared
 REGRESSION = "ci"  # the profile that `make regress` repeats
 WATCHED = ("src", "stages", "dvc.yaml", PARAMS)  # all that results depend on
@@ -21,11 +21,11 @@ def find_root(start: Path) -> Path:
 
 
 def profile_file(root: Path, name: str, option: str) -> Path:
-    """The params file of a profile below profiles/; a usage error for a name that is none."""
-    known = {path.stem: path for path in sorted((root / PROFILES).glob("*.yaml"))}
-    if name not in known:
-        raise typer.BadParameter(f"unknown profile {name!r}; known are {', '.join(known)}", param_hint=option)
-    return known[name]
+    """Find the params file of a profile below profiles/; a usage error for an unknown name."""
+    files = {path.stem: path for path in sorted((root / PROFILES).glob("*.yaml"))}
+    if name not in files:
+        raise typer.BadParameter(f"unknown profile {name!r}; known are {', '.join(files)}", param_hint=option)
+    return files[name]
 
 
 def current_commit(root: Path) -> tuple[str, bool]:

@@ -1,7 +1,7 @@
-"""What a run took and where: seconds, memory, machine, packages, commit. No result depends on it.
+"""The provenance of a run: seconds, memory, machine, packages, commit. No result depends on it.
 
-It stands in `data/<profile>/machine/<run>.json`, which is no output of DVC and in no commit, so that outputs and
-committed results are the same wherever they were made. The report page and MLflow show it where it is there.
+The file is `data/<profile>/machine/<run>.json`, which neither DVC nor git tracks, so that outputs and committed
+results are the same on every machine. The report page and MLflow show it where the file exists.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ from typing import Any, Literal
 from serrm.core.files import write_json
 from serrm.core.project import current_commit
 
-Part = Literal["training", "evaluation"]
+Phase = Literal["training", "evaluation"]
 PACKAGES = ("torch", "numpy", "serrm")
 SOURCES = ("**/*.py", "kernels/cpu/*.h", "kernels/cpu/*.cpp")  # on which the numbers depend
 
@@ -37,13 +37,13 @@ def about_machine(root: Path) -> dict[str, Any]:
     }
 
 
-def write_machine(path: Path, part: Part, facts: Mapping[str, Any]) -> None:
-    """Write the facts of one part of a run, beside those of the other part."""
-    write_json(path, {**read_machine(path), part: dict(facts)})
+def write_machine(path: Path, phase: Phase, facts: Mapping[str, Any]) -> None:
+    """Write the facts about one phase of a run, beside those about the other phase."""
+    write_json(path, {**read_machine(path), phase: dict(facts)})
 
 
 def read_machine(path: Path) -> dict[str, Any]:
-    """The facts of the parts of a run; none without a file, as after a `dvc pull`."""
+    """Read the facts about the phases of a run; empty without a file, such as after a `dvc pull`."""
     if not path.is_file():
         return {}
     facts: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
@@ -51,7 +51,7 @@ def read_machine(path: Path) -> dict[str, Any]:
 
 
 def cpu_name() -> str:
-    """The name of the CPU as Linux tells it, or else as Python does."""
+    """The name of the CPU by Linux, else by Python."""
     info = Path("/proc/cpuinfo")
     lines = info.read_text().splitlines() if info.is_file() else []
     names = (line.partition(": ")[2] for line in lines if line.startswith("model name"))

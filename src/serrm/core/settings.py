@@ -27,12 +27,12 @@ class Settings(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _check_booleans(cls, data: Any) -> Any:
-        """Refuse true and false where numbers are meant, and the reverse: true is no learning rate of 1."""
+        """Refuse true and false where numbers are meant, and the reverse: true is not a learning rate of 1."""
         for name, value in data.items() if isinstance(data, dict) else ():
-            kind = cls.model_fields[name].annotation if name in cls.model_fields else Any
-            if kind is bool and not isinstance(value, bool):
+            annotation = cls.model_fields[name].annotation if name in cls.model_fields else Any
+            if annotation is bool and not isinstance(value, bool):
                 raise refused((name,), "must be true or false", value)
-            may_be_boolean = kind in (bool, Any, JsonValue) or bool in get_args(kind)
+            may_be_boolean = annotation in (bool, Any, JsonValue) or bool in get_args(annotation)
             items = value if isinstance(value, list | tuple) else [value]
             if not may_be_boolean and any(isinstance(item, bool) for item in items):
                 raise refused((name,), "must not be true or false", value)
@@ -41,7 +41,7 @@ class Settings(BaseModel):
 
 @dataclass(frozen=True)
 class KeyOf:
-    """Metadata of a field with text: its values are the keys of a dict, such as all schedules by their names."""
+    """Metadata of a text field whose allowed values are the keys of a dict, such as the schedules by name."""
 
     known: Mapping[str, object]
 
@@ -56,9 +56,9 @@ class KeyOf:
 
 @dataclass(frozen=True, eq=False)  # hashable, as types are
 class EntryOf:
-    """Metadata of a field whose value is settings of one of the classes in a dict, which its `key` names.
+    """Metadata of a field whose value is settings of one of the classes in a dict; `key` holds the class's name.
 
-    A name alone stands for settings with no value but the name.
+    A name alone stands for settings without further values.
     """
 
     known: Mapping[str, type[BaseModel]]
@@ -81,7 +81,7 @@ class EntryOf:
 
 
 def refused(keys: tuple[str, ...], message: str, value: object) -> ValidationError:
-    """An error for a validator to raise: the value at these keys below the validated settings does not work."""
+    """Make the error that a validator raises for the value at these keys below the validated settings."""
     error = PydanticCustomError("refused", message)
     return ValidationError.from_exception_data(
         "refused", [InitErrorDetails(type=error, loc=keys, input=value)]
@@ -89,35 +89,36 @@ def refused(keys: tuple[str, ...], message: str, value: object) -> ValidationErr
 
 
 class Merged:
-    """A section's values from several levels, of which a later one wins, with the key of each value in the file.
+    """A section merged from several levels (later wins), which remembers the key of every value in the file.
 
-    A level is the key under which its values stand, and the values. A value that is missing everywhere is named as one
-    of `home`. What is wrong with the whole is put down to the last level, if that is a run's changes.
+    A level is the key of a mapping in the file, and the mapping. An error about a missing value names the key `home`.
+    An error about the section as a whole names the run's last change, or `home` without changes.
     """
 
     def __init__(self, home: str, *levels: tuple[str, Mapping[str, Any]]) -> None:
-        self.home, self.whole = home, home
+        self.home, self.key_of_section = home, home
         self.values = {key: value for _, level in levels for key, value in level.items()}
-        self.places = {key: f"{place}.{key}" for place, level in levels for key in level}
+        self.keys_in_file = {key: f"{level_key}.{key}" for level_key, level in levels for key in level}
 
-    def change(self, place: str, key: str, value: Any) -> None:
-        """Set a value by a change that stands at `place`, which is blamed for what does not fit together."""
-        self.values[key], self.places[key], self.whole = value, place, place
+    def change(self, key_in_file: str, key: str, value: Any) -> None:
+        """Set a value by a change at `key_in_file`, which errors about the section as a whole then name."""
+        self.values[key] = value
+        self.keys_in_file[key] = self.key_of_section = key_in_file
 
     def where(self, keys: list[str]) -> str:
-        """The whole key of a value of the section, or of a part of one."""
+        """The key in the file of a value of the section, or of a part of one."""
         if not keys:
-            return self.whole
-        return ".".join([self.places.get(keys[0], f"{self.home}.{keys[0]}"), *keys[1:]])
+            return self.key_of_section
+        return ".".join([self.keys_in_file.get(keys[0], f"{self.home}.{keys[0]}"), *keys[1:]])
 
 
-def parse(kind: type[T], data: object, where: str | Callable[[list[str]], str]) -> T:
+def parse(model: type[T], data: object, where: str | Callable[[list[str]], str]) -> T:
     """Validate `data`; a ValueError of one line names the first offending key, such as models.se_rrm.width.
 
-    `where` is the key of `data` itself, or a function that makes the whole key from the key below it.
+    `where` is the key of `data` in its file, or a function that makes the key in the file from the key below `data`.
     """
     try:
-        return kind.model_validate(data)
+        return model.model_validate(data)
     except ValidationError as error:
         first = error.errors()[0]
         keys = [str(key) for key in first["loc"]]

@@ -46,8 +46,8 @@ def evaluate(
 ) -> tuple[Evaluation, Gallery]:
     """Score a checkpoint on every test set of `arrays`, and its snapshots for the learning curve.
 
-    Processes under torchrun share the batches, and all have the same scores. Dropout at evaluation draws its masks in
-    the order of a single process, so with it each process scores all batches. Returns the scores, and predictions for
+    Processes under torchrun share the batches and return the same scores. Dropout at evaluation draws its masks in the
+    order of a single process, so every process then scores all batches. Returns the scores, and predictions for
     pictures.
     """
     settings, gallery = run.evaluate, Gallery(run.kind, run.evaluate.examples)
@@ -68,8 +68,9 @@ def evaluate(
             sets = score_votes(predictor, arrays, run, gallery)
             trained_set = next(iter(sets))
         gallery.share(shared)
-        asked = symmetric_questions(loaded, arrays) if settings.equivariance_pairs else None
-        pairs = asked and equivariance(predictor, asked, settings.equivariance_pairs, run.seed)
+        pairs = None
+        if settings.equivariance_pairs and (questions := symmetric_questions(loaded, arrays)) is not None:
+            pairs = equivariance(predictor, questions, settings.equivariance_pairs, run.seed)
         early_stopping, guesses = compute_points(predictor, arrays, run)
         evaluation = Evaluation(
             profile=run.profile,
@@ -110,8 +111,8 @@ def model_info(loaded: predict.LoadedModel) -> ModelInfo:
 
 def training_of(loaded: predict.LoadedModel) -> Training:
     """The training of a checkpoint."""
-    kept = ("arithmetic", "steps", "samples", "flops", "final_loss")
-    facts = {name: loaded.config["training"][name] for name in kept}
+    names = ("arithmetic", "steps", "samples", "flops", "final_loss")
+    facts = {name: loaded.config["training"][name] for name in names}
     return Training(settings=loaded.settings.digest(), **facts)
 
 
@@ -122,8 +123,8 @@ def learning_curve(predictor: predict.Predictor, arrays: Path, run: ScoringSetti
         facts = predict.load_snapshot(predictor.loaded.model, path)
         if not isinstance(TASKS[run.kind], GridTask):
             questions = arc_questions(predictor, arrays, num)
-            own = vote(predictor, questions, (step,))
-            scores = pooled(predictor.processes.collect(own))[step].scores()
+            local = vote(predictor, questions, (step,))
+            scores = pooled(predictor.processes.collect(local))[step].scores()
         elif (puzzles := of_trained_size(predictor.loaded, arrays)) is not None:
             part = score_set(predictor, puzzles.first(num), (step,))
             assert isinstance(part, ScoredSet), "a size that the model was trained on"
@@ -141,18 +142,18 @@ def learning_curve(predictor: predict.Predictor, arrays: Path, run: ScoringSetti
 def score_sets(
     predictor: predict.Predictor, arrays: Path, run: ScoringSettings, gallery: Gallery
 ) -> dict[str, ScoredSet | RefusedSet]:
-    """Score every test set of a task on square grids, by name, last those of users' files."""
+    """Score every test set of a task on square grids, by name; those of users' files come last."""
     of_file: dict[str, str | None] = dict.fromkeys(evaluation_sets(arrays))
-    opened = [open_arrays(arrays, name) for name in of_file]
+    sets = [open_arrays(arrays, name) for name in of_file]
     for entry in run.tests:
         for puzzles in open_file_sets(arrays, entry):
             if puzzles.name in of_file:
                 raise ValueError(f"tests.{entry}: {run.task} has a test set of the name {puzzles.name}")
             of_file[puzzles.name] = entry
-            opened.append(puzzles)
+            sets.append(puzzles)
     scores = {
         puzzles.name: score_set(predictor, puzzles, run.evaluate.steps, run.evaluate.headline, gallery)
-        for puzzles in opened
+        for puzzles in sets
     }
     return {name: part.model_copy(update={"of_file": of_file[name]}) for name, part in scores.items()}
 
@@ -166,33 +167,34 @@ def score_set(
 ) -> ScoredSet | RefusedSet:
     """Scores of one set after each number of steps, or the reason why the model cannot take its size.
 
-    `headline` is the number of steps after which it is kept which puzzles were solved.
+    The result also says which puzzles were solved after `headline` steps.
     """
     task = grid_task(puzzles.task)
     if reason := predict.refusal(predictor.loaded.model, puzzles.side, puzzles.num_symbols):
         return RefusedSet(side=puzzles.side, reason=reason)
     tallies = {step: Tally(task, metrics_of(puzzles.task)) for step in steps}
-    shown = headline or usual_headline(steps)
+    headline = headline or usual_headline(steps)
     solved: dict[int, Bool[np.ndarray, " B"]] = {}  # by the number of a batch's first puzzle
-    for found in predictor.batches(puzzles, steps, f"evaluating {puzzles.name}"):
-        tallies[found.step].add(found.batch.questions, found.tokens, found.batch.answers)
-        if found.step == shown:
-            solved[found.start] = task.are_right(found.batch.questions, found.tokens, found.batch.answers)
+    for predicted in predictor.batches(puzzles, steps, f"evaluating {puzzles.name}"):
+        batch = predicted.batch
+        tallies[predicted.step].add(batch.questions, predicted.tokens, batch.answers)
+        if predicted.step == headline:
+            solved[predicted.start] = task.are_right(batch.questions, predicted.tokens, batch.answers)
         if gallery is not None:
-            gallery.add(puzzles.name, puzzles.side, found, lambda n: f"{puzzles.name} puzzle {n + 1}")
+            gallery.add(puzzles.name, puzzles.side, predicted, lambda n: f"{puzzles.name} puzzle {n + 1}")
     for tally in tallies.values():
-        first, *others = predictor.processes.collect(tally.counts)
-        tally.counts = first
-        for counts in others:
+        tally.counts, *more = predictor.processes.collect(tally.counts)
+        for counts in more:
             tally.counts.update(counts)
-    of_all = {start: part for each in predictor.processes.collect(solved) for start, part in each.items()}
+    of_processes = predictor.processes.collect(solved)
+    solved_by_start = {start: part for of_process in of_processes for start, part in of_process.items()}
     counts = tallies[steps[0]].counts
     return ScoredSet(
         side=puzzles.side,
         num_puzzles=counts["fsr", "num"],
         num_blank=counts["gpa", "num"],
         steps={step: tally.scores() for step, tally in tallies.items()},
-        headline_steps=shown,
+        headline_steps=headline,
         puzzles=digest(puzzles.questions, puzzles.answers),
-        solved=pack(np.concatenate([of_all[start] for start in sorted(of_all)])),
+        solved=pack(np.concatenate([solved_by_start[start] for start in sorted(solved_by_start)])),
     )

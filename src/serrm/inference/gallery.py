@@ -30,35 +30,44 @@ class Gallery:
     submission: dict[str, Any] | None = None
 
     def add(
-        self, of: str, side: int, found: predict.Predicted, name: Callable[[int], str], votes: int = 1
+        self,
+        set_name: str,
+        side: int,
+        predicted: predict.Predicted,
+        name: Callable[[int], str],
+        votes: int = 1,
     ) -> None:
-        """Keep a batch's predictions for the first puzzles of a set, the first of each puzzle's `votes`.
+        """Keep the predictions of a batch for the first puzzles of a set; of a puzzle's `votes` only the first.
 
         A model trained on larger grids may answer with symbols outside this size's alphabet; they become padding, 0.
         """
-        record, examples = TASKS[self.task], self.examples.setdefault(of, {})
-        known = record.alphabet(side).num_symbols
-        for row, predicted in enumerate(found.tokens):
-            number, vote = divmod(found.start + row, votes)
+        record, examples = TASKS[self.task], self.examples.setdefault(set_name, {})
+        num_symbols = record.alphabet(side).num_symbols
+        for row, prediction in enumerate(predicted.tokens):
+            number, vote = divmod(predicted.start + row, votes)
             if vote or number >= self.num:
                 continue
-            question, answer = found.batch.questions[row], found.batch.answers[row]
+            question, answer = predicted.batch.questions[row], predicted.batch.answers[row]
             grids = {"question": question.tolist(), "answer": answer.tolist(), "predictions": {}}
-            example = examples.setdefault(number, {"set": of, "side": side, "name": name(number), **grids})
-            example["predictions"][str(found.step)] = np.where(predicted < known, predicted, 0).tolist()
+            example = examples.setdefault(
+                number, {"set": set_name, "side": side, "name": name(number), **grids}
+            )
+            example["predictions"][str(predicted.step)] = np.where(
+                prediction < num_symbols, prediction, 0
+            ).tolist()
             if isinstance(record, GridTask):
-                (is_right,) = record.are_right(question[None], predicted[None], answer[None])
+                (is_right,) = record.are_right(question[None], prediction[None], answer[None])
             else:
-                is_right = np.array_equal(predicted, answer)
+                is_right = np.array_equal(prediction, answer)
             example["is_right"] = bool(is_right)
 
     def share(self, processes: Processes) -> None:
         """Collect what the processes have kept; all call this together."""
-        seen: dict[str, dict[int, dict[str, Any]]] = {}
-        for own in processes.collect(self.examples):
-            for of, examples in own.items():
-                seen.setdefault(of, {}).update(examples)
-        self.examples = {of: dict(sorted(examples.items())) for of, examples in seen.items()}
+        merged: dict[str, dict[int, dict[str, Any]]] = {}
+        for of_process in processes.collect(self.examples):
+            for set_name, examples in of_process.items():
+                merged.setdefault(set_name, {}).update(examples)
+        self.examples = {name: dict(sorted(examples.items())) for name, examples in merged.items()}
 
     def write(self, target: Path) -> None:
         """Write examples.json, and submission.json where there is one, to a new folder `target`."""

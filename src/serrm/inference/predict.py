@@ -26,7 +26,7 @@ from serrm.training.parts import LossSettings
 from serrm.training.settings import RunSettings
 
 STATES_AT_ONCE = 16  # the most tensors of a state's size that a supervision step holds
-CPU_BYTES = 2**28  # most puzzles per batch of a search; a larger batch is no faster on a CPU
+CPU_BYTES = 2**28  # memory for the batch of a search; a larger batch is no faster on a CPU
 
 
 @dataclass(frozen=True)
@@ -77,13 +77,13 @@ def load_snapshot(model: RecurrentModel, path: Path) -> dict[str, int | float]:
     return facts
 
 
-Asked = Stream | PuzzleArrays | ArcEvaluation  # questions on grids of one size, numbered from 0
+Questions = Stream | PuzzleArrays | ArcEvaluation  # on grids of one size, numbered from 0
 # (number of the first question, batch) → rows of the task-type table
 TaskVectors = Callable[[int, Examples], Float[Tensor, "B W"] | None]
 
 
 class Predicted(NamedTuple):
-    """A batch after so many supervision steps; `start` is the number of its first question."""
+    """Predictions for a batch after `step` supervision steps; `start` is the number of its first question."""
 
     start: int
     batch: Examples
@@ -108,25 +108,25 @@ class Predictor:
 
     def batches(
         self,
-        asked: Asked,
+        questions: Questions,
         steps: Collection[int],
-        what: str,
+        description: str,
         task_vectors: TaskVectors | None = None,
     ) -> Iterator[Predicted]:
         """Predictions after each number of steps for all questions, batch by batch.
 
-        Several processes take turns at the batches that one process would have. `task_vectors` are by default the rows
-        of the table that the batch names.
+        Several processes share the batches of a single process in turn. `task_vectors` are by default the rows of the
+        table for the batch's task types. `description` heads the progress bar.
         """
         model, processes = self.loaded.model, self.processes
-        size = self.rows(asked.side, asked.num_symbols)
-        starts = range(processes.rank * size, asked.num_examples, processes.num * size)
-        for start in watch(starts, what, len(starts), unit="batch", is_quiet=not processes.is_first):
-            batch = asked.gather(start, min(size, asked.num_examples - start))
+        size = self.rows(questions.side, questions.num_symbols)
+        starts = range(processes.rank * size, questions.num_examples, processes.num * size)
+        for start in watch(starts, description, len(starts), unit="batch", is_quiet=not processes.is_first):
+            batch = questions.gather(start, min(size, questions.num_examples - start))
             tokens = torch.from_numpy(batch.questions.astype(np.int64)).to(model.initial.device)
             types = torch.from_numpy(batch.task_types).to(model.initial.device)
             vectors = task_vectors(start, batch) if task_vectors else model.task_vectors(types)
-            outputs = predict(model, tokens, asked.num_symbols, steps, self.dtype, vectors, size)
+            outputs = predict(model, tokens, questions.num_symbols, steps, self.dtype, vectors, size)
             for step, output in outputs:
                 yield Predicted(start, batch, step, output.logits, output.halting, symbols_of(output.logits))
 

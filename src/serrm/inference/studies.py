@@ -6,6 +6,7 @@ Test-time compute is an extension; equivariance is the paper's section on symbol
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -23,8 +24,7 @@ from serrm.inference.settings import HEADLINE_STEPS, ComputeSettings, ScoringSet
 from serrm.puzzles.arc.grids import PADDING, decoded_sizes
 from serrm.puzzles.task import GridTask
 from serrm.puzzles.tasks import TASKS, alphabet
-from serrm.scoring.schema import Equivariance, PermutedPuzzle
-from serrm.scoring.schema import Search as SearchScores
+from serrm.scoring.schema import ComputePoint, Equivariance, PermutedPuzzle
 from serrm.scoring.tally import rates
 
 
@@ -36,10 +36,10 @@ def of_trained_size(loaded: predict.LoadedModel, arrays: Path) -> PuzzleArrays |
 
 def compute_points(
     predictor: predict.Predictor, arrays: Path, run: ScoringSettings
-) -> tuple[tuple[SearchScores, ...], tuple[SearchScores, ...]]:
+) -> tuple[tuple[ComputePoint, ...], tuple[ComputePoint, ...]]:
     """The points of test-time compute on the test puzzles of the size trained on.
 
-    None if the settings do not ask for them, or if the task has no rule to verify answers by.
+    Empty without such settings, and for a task that has no rule to verify answers by.
     """
     settings = run.evaluate.test_time_compute
     if settings is None or TASKS[run.kind].verify is None:
@@ -50,51 +50,63 @@ def compute_points(
 
 def search_points(
     predictor: predict.Predictor, puzzles: PuzzleArrays, settings: ComputeSettings
-) -> tuple[tuple[SearchScores, ...], tuple[SearchScores, ...]]:
+) -> tuple[tuple[ComputePoint, ...], tuple[ComputePoint, ...]]:
     """FSR against mean supervision steps per puzzle, on the first puzzles of a set, by two searches.
 
-    Returns a point per limit of steps, each puzzle up to its first verified answer, and a point per limit of attempts,
-    of which those after the first have guesses.
+    Returns a point per limit of steps, where every puzzle stops at its first verified answer, and a point per limit of
+    attempts, where attempts after the first have guesses.
     """
     puzzles, first = puzzles.first(settings.num_puzzles), settings.attempt_steps
     limits = () if TASKS[puzzles.task].allows is None else sorted(settings.guesses)
-    early_stopping, guesses = list[SearchScores](), list[SearchScores]()
-    found = _searched(predictor, puzzles, Limits(max(settings.max_steps)))
+    early_stopping, guesses = list[ComputePoint](), list[ComputePoint]()
+    outcomes = _searched(predictor, puzzles, Limits(max(settings.max_steps)))
     for most in sorted(settings.max_steps):
-        num_right = sum(is_right and steps <= most for steps, _, is_right in found)
-        early_stopping.append(_point(found, Limits(most), num_right))
+        num_right = sum(outcome.is_right and outcome.steps <= most for outcome in outcomes)
+        early_stopping.append(_point(outcomes, Limits(most), num_right))
     if limits:
-        found = _searched(predictor, puzzles, Limits(first, max(limits) - 1))
+        outcomes = _searched(predictor, puzzles, Limits(first, max(limits) - 1))
     for num in limits:
-        num_right = sum(is_right and attempts <= num for _, attempts, is_right in found)
-        guesses.append(_point(found, Limits(first, num - 1), num_right))
+        num_right = sum(outcome.is_right and outcome.attempts <= num for outcome in outcomes)
+        guesses.append(_point(outcomes, Limits(first, num - 1), num_right))
     return tuple(early_stopping), tuple(guesses)
 
 
-def _searched(
-    predictor: predict.Predictor, puzzles: PuzzleArrays, limits: Limits
-) -> list[tuple[int, int, bool]]:
-    """Each puzzle's steps, attempts, and whether its answer is verified and right; processes take turns."""
+class Outcome(NamedTuple):
+    """The result of a puzzle's search; `is_right` if the answer is verified and right."""
+
+    steps: int
+    attempts: int
+    is_right: bool
+
+
+def _searched(predictor: predict.Predictor, puzzles: PuzzleArrays, limits: Limits) -> list[Outcome]:
+    """Search for an answer to every puzzle; processes share the puzzles in turn."""
     model, processes = predictor.loaded.model, predictor.processes
     task, num_symbols = TASKS[puzzles.task], puzzles.num_symbols
-    own = [Search(n, puzzles.questions[n]) for n in range(processes.rank, len(puzzles), processes.num)]
-    asked = watch(own, "test-time compute", unit="puzzle", is_quiet=not processes.is_first)
-    rows, found = predictor.rows(puzzles.side, num_symbols), list[tuple[int, int, bool]]()
+    numbers = range(processes.rank, len(puzzles), processes.num)
+    searches = watch(
+        [Search(number, puzzles.questions[number]) for number in numbers],
+        "test-time compute",
+        unit="puzzle",
+        is_quiet=not processes.is_first,
+    )
+    rows, outcomes = predictor.rows(puzzles.side, num_symbols), list[Outcome]()
     loss = predictor.loaded.settings.train.loss
-    for each in search(model, asked, num_symbols, task, limits, rows, loss, predictor.dtype):
-        assert each.answer is not None
-        parts = each.question[None], each.answer[None], puzzles.answers[each.key][None]
-        found.append((each.steps, each.attempts, each.is_verified and bool(task.are_right(*parts)[0])))
-    return [each for part in processes.collect(found) for each in part]
+    for puzzle in search(model, searches, num_symbols, task, limits, rows, loss, predictor.dtype):
+        assert puzzle.answer is not None
+        grids = puzzle.question[None], puzzle.answer[None], puzzles.answers[puzzle.key][None]
+        is_right = puzzle.is_verified and bool(task.are_right(*grids)[0])
+        outcomes.append(Outcome(puzzle.steps, puzzle.attempts, is_right))
+    return [outcome for of_process in processes.collect(outcomes) for outcome in of_process]
 
 
-def _point(found: Sequence[tuple[int, int, bool]], limits: Limits, num_right: int) -> SearchScores:
-    mean = sum(min(steps, limits.budget) for steps, _, _ in found) / len(found)
-    scores = rates({"fsr": (num_right, len(found))})
-    return SearchScores(
+def _point(outcomes: Sequence[Outcome], limits: Limits, num_right: int) -> ComputePoint:
+    mean = sum(min(outcome.steps, limits.budget) for outcome in outcomes) / len(outcomes)
+    scores = rates({"fsr": (num_right, len(outcomes))})
+    return ComputePoint(
         num=limits.guesses + 1,
         max_steps=limits.max_steps,
-        num_puzzles=len(found),
+        num_puzzles=len(outcomes),
         mean_steps=mean,
         **scores,
     )
@@ -111,35 +123,35 @@ def symmetric_questions(loaded: predict.LoadedModel, arrays: Path) -> PuzzleArra
 
 
 def equivariance(
-    predictor: predict.Predictor, asked: PuzzleArrays | ArcEvaluation, num: int, seed: int
+    predictor: predict.Predictor, questions: PuzzleArrays | ArcEvaluation, num: int, seed: int
 ) -> Equivariance:
-    """Number of predictions for puzzles with permuted symbols that equal the permuted predictions, and the first pair.
+    """Compare predictions for puzzles with permuted symbols with the permuted predictions for the puzzles.
 
     In ARC-AGI only the colours of the decoded grid are compared, and task types that hold colours are permuted too.
     """
-    model, usual = predictor.loaded.model, alphabet(predictor.loaded.settings.kind, asked.side).usual
-    permutation = np.arange(asked.num_symbols, dtype=np.uint8)
+    model, usual = predictor.loaded.model, alphabet(predictor.loaded.settings.kind, questions.side).usual
+    permutation = np.arange(questions.num_symbols, dtype=np.uint8)
     permutation[list(usual)] = keyed_rng(seed, Purpose.PERMUTATION).permutation(usual)
 
     def permuted(start: int, num: int) -> Examples:
-        return (batch := asked.gather(start, num))._replace(questions=permutation[batch.questions])
+        return (batch := questions.gather(start, num))._replace(questions=permutation[batch.questions])
 
     def vectors(_: int, batch: Examples) -> Float[Tensor, "B W"] | None:
         rows = model.task_vectors(torch.from_numpy(batch.task_types).to(model.initial.device))
         moved = torch.from_numpy(permutation).long().to(model.initial.device)
         return None if rows is None else model.embedding.permuted(rows, moved)
 
-    num = min(num, asked.num_examples)
+    num = min(num, questions.num_examples)
     step = max(predictor.loaded.settings.model.evaluation_steps, default=HEADLINE_STEPS)
-    plain = _predicted(predictor, Stream(asked.side, asked.num_symbols, num, asked.gather), step)
-    after = _predicted(predictor, Stream(asked.side, asked.num_symbols, num, permuted), step, vectors)
-    question = asked.gather(0, 1).questions[0]
+    plain = _predicted(predictor, Stream(questions.side, questions.num_symbols, num, questions.gather), step)
+    after = _predicted(predictor, Stream(questions.side, questions.num_symbols, num, permuted), step, vectors)
+    question = questions.gather(0, 1).questions[0]
     return Equivariance(
         num_pairs=num,
         num_identical=int((permutation[plain] == after).all(axis=1).sum()),
         precision="float32",
         example=PermutedPuzzle(
-            side=asked.side,
+            side=questions.side,
             permutation=permutation.tolist(),
             question=question.tolist(),
             prediction=plain[0].tolist(),
@@ -150,17 +162,17 @@ def equivariance(
 
 
 def _predicted(
-    predictor: predict.Predictor, asked: Stream, step: int, vectors: predict.TaskVectors | None = None
+    predictor: predict.Predictor, questions: Stream, step: int, vectors: predict.TaskVectors | None = None
 ) -> UInt8[np.ndarray, "N I"]:
     """Predictions by this process alone, in float32, because equivariance holds only up to rounding.
 
     In ARC-AGI all cells outside the decoded grid are padding.
     """
     alone = replace(predictor, dtype=torch.float32, processes=ALONE)
-    found = alone.batches(asked, (step,), "permuted symbols", vectors)
-    tokens = np.concatenate([part.tokens for part in found])
+    batches = alone.batches(questions, (step,), "permuted symbols", vectors)
+    tokens = np.concatenate([part.tokens for part in batches])
     if isinstance(TASKS[predictor.loaded.settings.kind], GridTask):
         return tokens
-    rows, columns = decoded_sizes(tokens, asked.side).T[..., None]
-    row, column = np.divmod(np.arange(asked.side**2), asked.side)
+    rows, columns = decoded_sizes(tokens, questions.side).T[..., None]
+    row, column = np.divmod(np.arange(questions.side**2), questions.side)
     return np.where((row < rows) & (column < columns), tokens, PADDING).astype(np.uint8)

@@ -1,7 +1,7 @@
 """ARC-AGI's scores: the answers to the augmentations of a test input vote.
 
 Where the settings ask for it, ARC-AGI is also scored with blank (all zeros) and random rows of the task-type table,
-which shows what the model makes of a puzzle without its row. (Table 3 and the section "ARC-AGI" of the paper.)
+which shows how the model solves a puzzle without its row. (Table 3 and the section "ARC-AGI" of the paper.)
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ from serrm.scoring.metrics import NUM_ANSWERS
 from serrm.scoring.schema import RefusedSet, ScoredSet, TaskType, digest
 from serrm.scoring.tally import ArcTally, submission
 
-Votes = dict[int, ArcTally]  # by number of supervision steps
+Tallies = dict[int, ArcTally]  # by number of supervision steps
 
 
 def score_votes(
@@ -36,39 +36,41 @@ def score_votes(
     submission.
     """
     questions, sets = arc_questions(predictor, arrays), dict[str, ScoredSet | RefusedSet]()
-    for kind in run.evaluate.task_types:
-        name = questions.name if kind == "right" else f"{questions.name}, {kind} task type"
-        of_process = vote(predictor, questions, run.evaluate.steps, kind=kind, seed=run.seed, gallery=gallery)
-        tallies = pooled(predictor.processes.collect(of_process))
-        if kind == "right":
+    for task_type in run.evaluate.task_types:
+        name = questions.name if task_type == "right" else f"{questions.name}, {task_type} task type"
+        local = vote(
+            predictor, questions, run.evaluate.steps, task_type=task_type, seed=run.seed, gallery=gallery
+        )
+        tallies = pooled(predictor.processes.collect(local))
+        if task_type == "right":
             gallery.submission = dict(submission(tallies[max(tallies)]))
-        sets[name] = vote_scores(questions, tallies, kind, run.evaluate.headline)
+        sets[name] = vote_scores(questions, tallies, task_type, run.evaluate.headline)
     return sets
 
 
 def vote_scores(
-    questions: ArcEvaluation, tallies: Votes, kind: TaskType = "right", headline: int | None = None
+    questions: ArcEvaluation, tallies: Tallies, task_type: TaskType = "right", headline: int | None = None
 ) -> ScoredSet:
-    """The scores of the votes with one kind of task type; of every puzzle after the steps of the headline."""
-    shown = headline or usual_headline(tallies)
+    """The scores of the votes, and the credit of every puzzle after `headline` steps (by default the usual number)."""
+    steps_of_headline = headline or usual_headline(tallies)
     return ScoredSet(
         side=questions.side,
         num_puzzles=len(questions.answers()),
-        task_type=kind,
+        task_type=task_type,
         num_test_inputs=len(questions.arrays),
         num_variants=questions.num_votes,
         steps={step: tally.scores() for step, tally in tallies.items()},
-        headline_steps=shown,
+        headline_steps=steps_of_headline,
         puzzles=digest(questions.arrays.questions, questions.arrays.answers),
-        credits=tuple(tallies[shown].credits(NUM_ANSWERS).values()),
+        credits=tuple(tallies[steps_of_headline].credits(NUM_ANSWERS).values()),
     )
 
 
 def arc_questions(predictor: predict.Predictor, arrays: Path, num: int | None = None) -> ArcEvaluation:
     """The test inputs, or the first `num` of them, in the augmentations that the model was trained on."""
     questions = open_arc_evaluation(arrays, predictor.loaded.settings.arrays.num_augmentations + 1)
-    first = {name: vars(questions.arrays)[name][:num] for name in ARRAYS}
-    return replace(questions, arrays=replace(questions.arrays, **first))
+    selected = {name: vars(questions.arrays)[name][:num] for name in ARRAYS}
+    return replace(questions, arrays=replace(questions.arrays, **selected))
 
 
 def vote(
@@ -76,54 +78,55 @@ def vote(
     questions: ArcEvaluation,
     steps: Sequence[int],
     *,
-    kind: TaskType = "right",
+    task_type: TaskType = "right",
     seed: int = 0,
     gallery: Gallery | None = None,
-) -> Votes:
+) -> Tallies:
     """The votes of all augmentations after each number of steps, in this process's batches.
 
     The confidence of a vote, which orders answers with equal votes, is that of its least certain cell.
     `seed` draws random task types.
     """
     tallies, num_votes = {step: ArcTally(questions.answers()) for step in steps}, questions.num_votes
-    vectors = partial(task_vectors, predictor.loaded.model, kind, seed)
+    vectors = partial(task_vectors, predictor.loaded.model, task_type, seed)
     loss = predictor.loaded.settings.train.loss
 
     def name(number: int) -> str:
         ((puzzle, test),) = questions.inputs(number * num_votes, 1)
         return f"{puzzle}, test {test + 1}"
 
-    for found in predictor.batches(questions, steps, "voting", vectors):
-        inputs = questions.inputs(found.start, len(found.tokens))
-        grids, certain = questions.undo(found.start, found.tokens), predict.confidences(found.logits, loss)
-        for (puzzle, test), grid, confidence in zip(inputs, grids, certain.tolist(), strict=True):
-            tallies[found.step].add(puzzle, test, grid, confidence)
-        if kind == "right" and gallery is not None:
-            gallery.add(questions.name, questions.side, found, name, num_votes)
+    for predicted in predictor.batches(questions, steps, "voting", vectors):
+        inputs = questions.inputs(predicted.start, len(predicted.tokens))
+        grids = questions.undo(predicted.start, predicted.tokens)
+        confidences = predict.confidences(predicted.logits, loss).tolist()
+        for (puzzle, test), grid, confidence in zip(inputs, grids, confidences, strict=True):
+            tallies[predicted.step].add(puzzle, test, grid, confidence)
+        if task_type == "right" and gallery is not None:
+            gallery.add(questions.name, questions.side, predicted, name, num_votes)
     return tallies
 
 
-def pooled(of_all: Sequence[Votes]) -> Votes:
+def pooled(of_processes: Sequence[Tallies]) -> Tallies:
     """Add the votes of all processes to those of the first."""
 
-    def include(first: Votes, other: Votes) -> Votes:
+    def include(first: Tallies, other: Tallies) -> Tallies:
         for step, tally in first.items():
             tally.include(other[step])
         return first
 
-    return reduce(include, of_all)
+    return reduce(include, of_processes)
 
 
 def task_vectors(
-    model: RecurrentModel, kind: TaskType, seed: int, start: int, batch: Examples
+    model: RecurrentModel, task_type: TaskType, seed: int, start: int, batch: Examples
 ) -> Float[Tensor, "B W"] | None:
-    """Rows of the task-type table: the puzzles' own, zeros, or random ones; None for a model without a table."""
+    """Rows of the task-type table: those of the puzzles, zeros, or random ones; None for a model without a table."""
     if model.task_types is None:
         return None
     rows = batch.task_types
-    if kind == "random":
+    if task_type == "random":
         rng = keyed_rng(seed, Purpose.TASK_TYPE, start)
         rows = rng.integers(len(model.task_types), size=len(rows))
     vectors = model.task_vectors(torch.from_numpy(rows).to(model.initial.device))
     assert vectors is not None
-    return torch.zeros_like(vectors) if kind == "blank" else vectors
+    return torch.zeros_like(vectors) if task_type == "blank" else vectors

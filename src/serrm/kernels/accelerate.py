@@ -20,9 +20,9 @@ from serrm.models.layers import Features, Rotation
 from serrm.models.recurrence import Network, RecurrentModel, State, StepOutput
 
 Apply = Callable[[Tensor, Tensor, Rotation | None], Tensor]  # (state, injection, rotation) → new state
-MOST_VARIANTS = 64  # in a process: PyTorch's own limit, an error here, is 8 for all networks together
-# No kernel is chosen by timing where the choice changes numbers, so that another machine of the kind gives the same;
-# and no CUDA graphs, which would write each output over the last one, while slots keep outputs and change rows of them.
+MOST_VARIANTS = 64  # in a process; beyond its limit PyTorch raises an error, by default at 8 for all networks
+# No kernel is chosen by timing where the choice changes numbers, so that equal machines give equal numbers. No CUDA
+# graphs, which would overwrite the last output, while slots keep outputs and change rows of them.
 OPTIONS: dict[str, str | int | bool | Callable[..., Any]] = {
     "deterministic": True,
     "triton.cudagraphs": False,
@@ -88,7 +88,7 @@ def _has_exact_linear(model: RecurrentModel, like: Tensor) -> bool:
 
 
 def _fast_networks(model: RecurrentModel) -> list[FastNetwork]:
-    """None for a model that was not accelerated."""
+    """The accelerated networks; empty for a model that was not accelerated."""
     forwards = [network.forward for network in model.networks.values()]
     return [forward for forward in forwards if isinstance(forward, FastNetwork)]
 
@@ -100,7 +100,7 @@ def _begin_step(model: nn.Module, args: tuple[Any, ...]) -> None:
 
 
 def _compiled(apply: Apply) -> Apply:
-    import torch._dynamo  # takes a second or more, for those who compile
+    import torch._dynamo  # takes a second or more, so only when compiling
 
     torch._dynamo.config.recompile_limit = max(torch._dynamo.config.recompile_limit, MOST_VARIANTS)
     compiled: Apply = torch.compile(apply, dynamic=False, fullgraph=True, options=OPTIONS)

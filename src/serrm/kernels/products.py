@@ -1,8 +1,8 @@
 """Matrix products that give the same numbers on every processor, for what lies outside the networks.
 
-PyTorch hands products to a library that chooses its code by the processor and the number of threads, and rounds
-accordingly. In float32 on a CPU the native kernels' own product takes its place: every sum runs in one order, whatever
-the vector width and the number of threads. Elsewhere (bfloat16, a GPU, no C++ compiler) products are PyTorch's.
+PyTorch's library chooses the code of a product, and with it the rounding, by the processor and the number of threads.
+In float32 on a CPU the product of the native kernels replaces it: every sum runs in one order, with any vector width
+and number of threads. Elsewhere (bfloat16, a GPU, no C++ compiler) products are PyTorch's.
 """
 
 import ctypes
@@ -63,7 +63,7 @@ class _Linear(torch.autograd.Function):
         return product(gradients[0], weight), product(gradients[0].T, x)
 
 
-def linear(
+def exact_linear(
     x: Float[Tensor, "... k"], weight: Float[Tensor, "n k"], bias: Float[Tensor, " n"] | None = None
 ) -> Float[Tensor, "... n"]:
     """x·Wᵀ + b as `torch.nn.functional.linear`, differentiable, exact where `is_exact`."""
@@ -75,7 +75,7 @@ def linear(
 
 
 class ExactLinear(TorchFunctionMode):
-    """While active, every `torch.nn.functional.linear` is the one of this module, so models need not know of it."""
+    """While active, `torch.nn.functional.linear` calls `exact_linear`, so that models need no other code."""
 
     def __torch_function__(
         self,
@@ -84,4 +84,4 @@ class ExactLinear(TorchFunctionMode):
         args: tuple[Any, ...] = (),
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
-        return (linear if function is F.linear else function)(*args, **(kwargs or {}))
+        return (exact_linear if function is F.linear else function)(*args, **(kwargs or {}))

@@ -19,7 +19,7 @@ Angles = Float32[np.ndarray, "S half"]
 
 
 def no_angles(num_positions: int, head_dim: int) -> Angles:
-    """Angles of 0: nothing turns."""
+    """Angles of 0, which rotate nothing."""
     return np.zeros((num_positions, head_dim // 2), np.float32)
 
 
@@ -33,21 +33,21 @@ def rope2d(num_positions: int, head_dim: int) -> Angles:
     return _products(_rows_and_columns(num_positions), _frequencies(head_dim // 2))
 
 
-def linear(num_positions: int, head_dim: int) -> Angles:
-    """Angles of RoPE2D with evenly spaced frequencies π/n, 2π/n, …, π radians per row or column, n = head_dim/4; ours.
+def evenly_spaced(num_positions: int, head_dim: int) -> Angles:
+    """Angles of RoPE2D with evenly spaced frequencies π/n, 2π/n, …, π radians per row or column, n = head_dim/4.
 
-    A sum of their cosines can be large at one distance and small at all others, so a head finds a cell's neighbours
-    at once; with RoPE2D's frequencies, most of them far below one, it must learn to.
+    An extension. A sum of their cosines can be large at one distance and small at all others, so a head finds a cell's
+    neighbours at once; with RoPE2D's frequencies, most of them far below one, it must learn to.
     """
     num = head_dim // 4
     return _products(_rows_and_columns(num_positions), math.pi * _floats(1, num + 1) / num)
 
 
 def odd(num_positions: int, head_dim: int) -> Angles:
-    """Angles of RoPE2D with frequencies π/2n, 3π/2n, …, (2n-1)π/2n radians per row or column, n = head_dim/4; ours.
+    """Angles of RoPE2D with frequencies π/2n, 3π/2n, …, (2n-1)π/2n radians per row or column, n = head_dim/4.
 
-    Their cosines sum to n in the same row, to -n in a row 2n rows away, which attention avoids, and to zero between.
-    With `linear` rows at that distance look the same, so it is for grids of at most 2n rows.
+    An extension. Their cosines sum to n in the same row, to -n in a row 2n rows away, which attention avoids, and to
+    zero between. With `evenly_spaced` such rows look the same, so it is for grids of at most 2n rows.
     """
     num = head_dim // 4
     return _products(_rows_and_columns(num_positions), math.pi * (_floats(1, 2 * num, 2) / (2 * num)))
@@ -73,7 +73,7 @@ def in_boxes(num_positions: int, head_dim: int) -> Angles:
 
     n = head_dim/8 frequencies 2π/(2n+1), 4π/(2n+1), … each for box row, row in the box, box column and column in the
     box. Their cosines sum to n where two cells agree and to -1/2 at any distance, so cells that share nothing are as
-    unlike in a small grid as in a large one. Raises ValueError as `boxes`, and for more than 2n+1 places.
+    unlike in a small grid as in a large one. Raises ValueError as `boxes`, and for boxes with more than 2n+1 columns.
     """
     row, column = _rows_and_columns(num_positions)
     box, num = box_for_side(math.isqrt(num_positions)), head_dim // 8
@@ -81,8 +81,8 @@ def in_boxes(num_positions: int, head_dim: int) -> Angles:
         raise ValueError(
             f"heads of {head_dim} features distinguish {2 * num + 1} rows or columns of a box, not {box.cols}"
         )
-    places = [row // box.rows, row % box.rows, column // box.cols, column % box.cols]
-    return _products(places, 2 * math.pi * _floats(1, num + 1) / (2 * num + 1))
+    coordinates = [row // box.rows, row % box.rows, column // box.cols, column % box.cols]
+    return _products(coordinates, 2 * math.pi * _floats(1, num + 1) / (2 * num + 1))
 
 
 def _rows_and_columns(num_positions: int) -> list[Integer[np.ndarray, " S"]]:
@@ -96,7 +96,9 @@ def _products(
     coordinates: Sequence[Integer[np.ndarray, " S"]], frequencies: Float32[np.ndarray, " f"]
 ) -> Angles:
     """Every coordinate of a cell times every frequency."""
-    return np.concatenate([np.outer(each.astype(np.float32), frequencies) for each in coordinates], axis=-1)
+    return np.concatenate(
+        [np.outer(coordinate.astype(np.float32), frequencies) for coordinate in coordinates], axis=-1
+    )
 
 
 def _frequencies(dim: int) -> Float32[np.ndarray, " half"]:

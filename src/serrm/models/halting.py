@@ -1,6 +1,6 @@
 """The halting rules by name: when a slot of the batch takes its next puzzle (paper, section 3).
 
-A rule is its settings, with what it does (`serrm.models.settings.HaltingRule`). One of one's own is a module and an
+A rule is its settings, with what it does (`serrm.models.settings.HaltingRule`). A custom rule is a module and an
 entry here. Nothing here imports torch.
 """
 

@@ -62,10 +62,10 @@ class TokenSequence(recurrence.InputEmbedding):
 
     def forward(
         self,
-        state: Float[Tensor, "B places D"],
+        state: Float[Tensor, "B S D"],
         tokens: recurrence.Tokens,
         task_vectors: recurrence.TaskVectors | None,
-    ) -> tuple[Float[Tensor, "B places D"], layers.Rotation | None]:
+    ) -> tuple[Float[Tensor, "B S D"], layers.Rotation | None]:
         width, prefix = self.settings.width, self.settings.prefix
         grid = nn.functional.embedding(tokens, self.tokens)
         before = grid.new_zeros(len(tokens), prefix * width)
@@ -109,7 +109,7 @@ class SequenceReadout(nn.Module):
         self.halt_bias = nn.Parameter(torch.full((2,), HALT_BIAS))
 
     def forward(
-        self, state: Float[Tensor, "B places D"]
+        self, state: Float[Tensor, "B S D"]
     ) -> tuple[Float[Tensor, "B I K"], Float[Tensor, "B 2"] | None]:
         logits = layers.linear(state[:, self.prefix :], self.weight).float()
         if not self.has_q_head:
@@ -118,7 +118,7 @@ class SequenceReadout(nn.Module):
         return logits, halting
 
 
-class OverPlaces(nn.Module):
+class OverPositions(nn.Module):
     """A sublayer applied to the transposed tensor, its norm included: how TRM's MLP mixes positions."""
 
     def __init__(self, sublayer: nn.Module) -> None:
@@ -126,8 +126,8 @@ class OverPlaces(nn.Module):
         self.sublayer = sublayer
 
     def forward(
-        self, x: Float[Tensor, "B places D"], rotation: layers.Rotation | None = None
-    ) -> Float[Tensor, "B places D"]:
+        self, x: Float[Tensor, "B S D"], rotation: layers.Rotation | None = None
+    ) -> Float[Tensor, "B S D"]:
         mixed: Tensor = self.sublayer(x.transpose(1, 2)).transpose(1, 2)
         return mixed
 
@@ -166,7 +166,7 @@ def sequence_network(
 
     def over_positions() -> nn.Module:
         if only is not None:
-            return OverPlaces(mlp(settings.prefix + only))
+            return OverPositions(mlp(settings.prefix + only))
         attention = layers.Attention(
             width, heads, width // heads, axis=-2, dropout=dropout, generator=generator
         )

@@ -102,14 +102,14 @@ class Attention(nn.Module):
         return linear(mixed.transpose(1, 2).reshape(*x.shape[:-1], -1), self.out)
 
     def _heads(self, x: Features, weight: Float[Tensor, "Hd D"], rotation: Rotation | None) -> Heads:
-        """A product of its own, so that no heads are copied: what lies between S and D counts as further heads."""
+        """Project with one of the three weights, so that no heads are copied; axes between S and D become heads."""
         before, length = x.shape[: self.axis].numel(), x.shape[self.axis]
         heads = linear(x, weight).reshape(before, length, -1, self.head_dim)
         return (heads if rotation is None else rotate(heads, rotation)).transpose(1, 2)
 
 
 def in_pairs(weight: Float[Tensor, "Hd D"], head_dim: int) -> Float[Tensor, "Hd D"]:
-    """The rows of a head in another order: those of the two halves, whose features turn in pairs, alternate.
+    """Reorder the rows of a head so that rows of its two halves, whose features rotate in pairs, alternate.
 
     Queries and keys in the same new order give the same scores.
     """
@@ -131,7 +131,7 @@ def rotate(x: Float[Tensor, "... S H d"], rotation: Rotation) -> Float[Tensor, "
 
 @lru_cache(maxsize=64)
 def rotation_table(
-    kind: str,
+    encoding: str,
     num_positions: int,
     head_dim: int,
     device: torch.device,
@@ -140,16 +140,16 @@ def rotation_table(
     num_after: int = 0,
     score_scale: float = 1.0,
 ) -> Rotation | None:
-    """(cos, sin) for the positions of a kind in POSITIONS, with unrotated places before and after.
+    """(cos, sin) for an encoding in POSITIONS, with unrotated positions before and after the grid.
 
     Both are multiplied by the root of `score_scale`. This scales the queries and keys they turn, and so the scores.
-    With the kinds "none" and "learned" nothing turns, and there is no table unless scores are scaled.
+    The encodings "none" and "learned" rotate nothing and have no table unless scores are scaled.
     Cached, so that it is copied to the device once, not at every step.
     """
-    if POSITIONS[kind].angles is no_angles and score_scale == 1.0:
+    if POSITIONS[encoding].angles is no_angles and score_scale == 1.0:
         return None
     with torch.inference_mode(False):
-        angles = POSITIONS[kind].angles(num_positions, head_dim).astype(np.float64)
+        angles = POSITIONS[encoding].angles(num_positions, head_dim).astype(np.float64)
         padded = np.pad(angles, ((num_before, num_after), (0, 0)))
         scale = math.sqrt(score_scale)
         # Rounded once, from float64, so that the table is the same on every computer.

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class Positions(NamedTuple):
-    """A kind of positions: the angles of (number of positions, features of a head), and what divides those features.
+    """A positional encoding: its angles by (number of positions, features per head), and a divisor of those features.
 
     `learned` is (number of positions, D, generator) → a torch module that gives the vectors `I D` to add to the input
     embedding. A model with learned positions takes only grids of the size that it was trained on.

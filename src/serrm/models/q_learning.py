@@ -42,15 +42,15 @@ class QLearning(HaltingRule):
     def halts(
         self, signal: "Tensor | None", num_steps: "Tensor", *, seed: int, step: int, max_steps: int
     ) -> "Tensor":
-        """A slot halts whose halting logit is above the one of continuing, or above 0, unless it explores."""
+        """Halt slots whose halting logit exceeds that of continuing, or 0, unless they explore."""
         import torch
 
         from serrm.models.q_head import CONTINUE, HALT
 
         assert signal is not None
-        wants = signal[:, HALT] > (signal[:, CONTINUE] if self.bootstrap else 0)
+        is_ready = signal[:, HALT] > (signal[:, CONTINUE] if self.bootstrap else 0)
         least = torch.from_numpy(least_steps(seed, step, len(num_steps), self.exploration, max_steps))
-        return wants & (num_steps >= least)
+        return is_ready & (num_steps >= least)
 
     def loss(self, step: "SupervisionStep") -> "Tensor | None":
         """The loss that teaches the Q head."""
@@ -60,7 +60,7 @@ class QLearning(HaltingRule):
 
 
 def least_steps(seed: int, step: int, num_slots: int, probability: float, most: int) -> Int[np.ndarray, " B"]:
-    """Exploration of Q-learning: with this probability a slot may not halt before a step from 2…most, else any."""
+    """Draw, with this probability, the first step from 2…most at which a slot may halt; else 0."""
     rng = keyed_rng(seed, Purpose.HALTING, step)
     is_exploring = rng.random(num_slots) < probability
     return np.where(is_exploring, rng.integers(2, max(2, most) + 1, num_slots), 0)

@@ -1,7 +1,7 @@
 """The recurrence of all models: one deep-supervision step as a list of updates.
 
 A model is an input embedding, one or two networks, a schedule of updates and a readout. Every update is
-equation (2) of the paper: a state becomes network(state + others + embedding). HRM, TRM and SE-RRM
+equation (2) of the paper: a state becomes network(state + other states + embedding). HRM, TRM and SE-RRM
 differ in the schedule, not in the code that runs it.
 """
 
@@ -30,11 +30,11 @@ class CannotExtrapolate(ValueError):
 
 @dataclass(frozen=True)
 class Update:
-    """One application: states[target] ← network(states[target] + Σ states[others] (+ embedding))."""
+    """One application: states[target] ← network(states[target] + Σ states[sources] (+ embedding))."""
 
     network: str
     target: int
-    others: tuple[int, ...] = ()
+    sources: tuple[int, ...] = ()
     has_embedding: bool = True
 
 
@@ -65,8 +65,8 @@ def two_state_schedule(
 
     `low` and `high` name the networks of z_L and z_H. By default the whole last cycle carries gradient, as in TRM.
     """
-    update_low = Update(low, target=Z_L, others=(Z_H,))
-    update_high = Update(high, target=Z_H, others=(Z_L,), has_embedding=False)
+    update_low = Update(low, target=Z_L, sources=(Z_H,))
+    update_high = Update(high, target=Z_H, sources=(Z_L,), has_embedding=False)
     cycle = (update_low,) * l_cycles + (update_high,)
     return Schedule(cycle * h_cycles, num_with_gradient or len(cycle))
 
@@ -105,9 +105,9 @@ class Network(nn.Module):
     def forward(self, x: Features, injection: Features, rotation: Rotation | None) -> Features:
         x = x + injection
         for layer in self.layers:
-            over_positions, *others = layer.children()
+            over_positions, *sublayers = layer.children()
             x = over_positions(x, rotation)
-            for sublayer in others:
+            for sublayer in sublayers:
                 x = sublayer(x)
         return x
 
@@ -120,14 +120,14 @@ class InputEmbedding(nn.Module, ABC):
         self.positions: nn.Module | None = None  # learned ones, for `num_positions`
         self.num_positions = 0
 
-    def learn_positions(self, kind: Positions, num_positions: int, width: int, generator: Rng) -> None:
-        """Make the vectors of a kind of positions that are learned; do nothing for others."""
+    def learn_positions(self, encoding: Positions, num_positions: int, width: int, generator: Rng) -> None:
+        """Make the vectors of an encoding with learned positions; do nothing for other encodings."""
         self.num_positions = num_positions
-        if kind.learned is not None:
-            self.positions = kind.learned(num_positions, width, generator)
+        if encoding.learned is not None:
+            self.positions = encoding.learned(num_positions, width, generator)
 
     def check_positions(self, num_positions: int) -> None:
-        """Raise CannotExtrapolate if positions are learned, and not for so many."""
+        """Raise CannotExtrapolate if positions are learned for another number of positions."""
         if self.positions is not None and num_positions != self.num_positions:
             raise CannotExtrapolate(
                 f"positions are learned for {self.num_positions} cells, the puzzle has {num_positions}"
@@ -170,7 +170,7 @@ class RecurrentModel(nn.Module):
         # One fixed random D-vector per state, the same at every position (and symbol).
         self.initial: Tensor
         self.register_buffer("initial", truncated_normal(num_states, width, std=1.0, generator=generator))
-        # One row per task type, a buffer because it is trained by a rule of its own on the rows of a batch.
+        # One row per task type; a buffer, because sign-SGD trains it and not the optimiser.
         self.task_types: Tensor | None
         self.register_buffer("task_types", None)
 
@@ -203,7 +203,9 @@ class RecurrentModel(nn.Module):
 
     def _updated(self, update: Update, state: State, embedding: Tensor, rotation: Rotation | None) -> State:
         """The states after one update (equation 2)."""
-        parts = [state[other] for other in update.others] + [embedding] * update.has_embedding
+        parts = [state[source] for source in update.sources]
+        if update.has_embedding:
+            parts.append(embedding)
         new = self.networks[update.network](state[update.target], sum(parts[1:], parts[0]), rotation)
         return (*state[: update.target], new, *state[update.target + 1 :])
 

@@ -38,7 +38,7 @@ def empty_model(
     num_task_types: int = 1,
     num_special: int = NUM_SPECIAL,
 ) -> RecurrentModel:
-    """The same model with zeros for weights that are then loaded, or only counted; it cannot be trained."""
+    """Build the model with zeros as weights, to load weights or to count them; it cannot be trained."""
     return settings.build(ModelSizes(num_symbols, num_positions, num_task_types, num_special), None)
 
 
@@ -62,8 +62,8 @@ def flops(
 ) -> int:
     """FLOPs of a supervision step on one puzzle of `num_positions` cells with `num_symbols` symbols, including the pad.
 
-    PyTorch counts the FLOPs of matrix products, two per multiply-add, on a model without numbers (device meta); those
-    of everything else and of the optimiser are left out. Without `halting` the step only predicts. With `halting` it
+    PyTorch counts the FLOPs of matrix products, two per multiply-add, on a model without numbers (device meta). All
+    other operations and the optimiser are left out. Without `halting` the step only predicts. With `halting` it
     trains, and the count includes the backward pass through the updates that carry gradient, the halting logits if
     they are learned, and the predictions that the rule's loss makes, as HRM's bootstrapped target does.
     """
@@ -73,8 +73,8 @@ def flops(
     state = model.initial_state(1, num_positions, num_symbols)[0].requires_grad_()
     embedding, rotation = model.embedding(state, tokens, None)
     networks = model.networks.items()
-    of_network = {name: _counted(partial(network, state, embedding, rotation)) for name, network in networks}
-    applications = [of_network[update.network] for update in model.schedule.updates]
+    flops_of = {name: _counted(partial(network, state, embedding, rotation)) for name, network in networks}
+    applications = [flops_of[update.network] for update in model.schedule.updates]
     prediction = sum(applications) + _counted(partial(model.readout, state))
     if halting is None:
         return prediction

@@ -47,18 +47,18 @@ class SymbolPlanes(recurrence.InputEmbedding):
     def state_shape(self, num_puzzles: int, num_positions: int, num_symbols: int) -> tuple[int, ...]:
         """B, I with registers, K, D."""
         self.check_positions(num_positions)
-        places = num_positions + self.settings.registers
-        return num_puzzles, places, self.num_planes(num_symbols), self.settings.width
+        length = num_positions + self.settings.registers
+        return num_puzzles, length, self.num_planes(num_symbols), self.settings.width
 
     def forward(
         self,
-        state: Float[Tensor, "B places K D"],
+        state: Float[Tensor, "B S K D"],
         tokens: recurrence.Tokens,
         task_vectors: recurrence.TaskVectors | None,
-    ) -> tuple[Float[Tensor, "B places K D"], layers.Rotation | None]:
+    ) -> tuple[Float[Tensor, "B S K D"], layers.Rotation | None]:
         batch, _, planes, _ = state.shape
-        is_here = tokens[..., None] == torch.arange(self.first, self.first + planes, device=tokens.device)
-        embedding = is_here[..., None] * (math.sqrt(planes) * self._by_plane(self.symbols, planes))
+        is_symbol = tokens[..., None] == torch.arange(self.first, self.first + planes, device=tokens.device)
+        embedding = is_symbol[..., None] * (math.sqrt(planes) * self._by_plane(self.symbols, planes))
         if self.positions is not None:  # the same for all symbols
             embedding = embedding + self.positions()[:, None]
         if self.settings.registers:
@@ -71,11 +71,11 @@ class SymbolPlanes(recurrence.InputEmbedding):
     def permuted(
         self, task_vectors: recurrence.TaskVectors, permutation: Int[Tensor, " symbols"]
     ) -> recurrence.TaskVectors:
-        """As the base class has it: the numbers of symbol k move to the plane of permutation[k]."""
-        came_from = (permutation[self.first :] - self.first).argsort()
-        of_all = self.settings.width if self.settings.task_types == "factored" else 0
-        by_plane = task_vectors[:, of_all:].unflatten(1, (len(came_from), -1))
-        return torch.cat([task_vectors[:, :of_all], by_plane[:, came_from].flatten(1)], dim=1)
+        """Move the numbers of symbol k to the plane of permutation[k]."""
+        sources = (permutation[self.first :] - self.first).argsort()
+        num_shared = self.settings.width if self.settings.task_types == "factored" else 0
+        by_plane = task_vectors[:, num_shared:].unflatten(1, (len(sources), -1))
+        return torch.cat([task_vectors[:, :num_shared], by_plane[:, sources].flatten(1)], dim=1)
 
     def rotation(self, num_positions: int, device: torch.device) -> layers.Rotation | None:
         """Rotary table of the grid; registers follow it and are not rotated."""
@@ -115,7 +115,7 @@ class PlaneReadout(nn.Module):
         shape = (1, settings.width) if self.is_tied else (planes, planes * settings.width)
         self.weight = layers.linear_weight(*shape, generator)
 
-    def forward(self, state: Float[Tensor, "B places K D"]) -> tuple[Float[Tensor, "B I symbols"], None]:
+    def forward(self, state: Float[Tensor, "B S K D"]) -> tuple[Float[Tensor, "B I symbols"], None]:
         grid = state[:, : state.shape[1] - self.num_registers]
         logits = layers.linear(grid if self.is_tied else grid.flatten(2), self.weight)
         logits = logits.squeeze(-1) if self.is_tied else logits
@@ -128,7 +128,7 @@ def build_se_rrm(
 ) -> recurrence.RecurrentModel:
     """An SE-RRM for an alphabet and any number of positions, unless these are learned.
 
-    Tied weights take any other alphabet with as many special symbols too.
+    Tied weights also take any other alphabet with the same number of special symbols.
     """
     has_two = settings.states == "two"
     make_schedule = recurrence.two_state_schedule if has_two else recurrence.one_state_schedule

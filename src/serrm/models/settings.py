@@ -25,7 +25,7 @@ NUM_SPECIAL = 2  # of the paper's tasks: pad and blank (Sudoku), wall (maze) or 
 
 
 class HaltingRule(Settings):
-    """Settings of a halting rule, and what it does; each has the field `kind`, its name in HALTING.
+    """A halting rule with its settings; the field `kind` is its name in HALTING.
 
     Only its methods may import torch. A training step goes through the model in pieces and over several processes:
     `signal` sees a piece, `halts` the signals of all slots, on the host.
@@ -54,7 +54,7 @@ class HaltingRule(Settings):
         raise NotImplementedError
 
     def loss(self, step: "SupervisionStep") -> "Tensor | None":
-        """A term to add to each puzzle's loss, of shape `b`; None for a rule that teaches the model nothing."""
+        """A term to add to each puzzle's loss, of shape `b`; None for a rule that trains nothing."""
         return None
 
 
@@ -68,7 +68,7 @@ class ModelSizes(NamedTuple):
 
 
 class FamilySettings(Settings):
-    """Settings of a family's models, and what else differs between families; each has the field `family`, its name."""
+    """Settings of a family's models, and all else that differs between families; `family` is its name."""
 
     has_q_head: ClassVar[bool] = False  # and can learn when to halt
     has_prefix: ClassVar[bool] = (
@@ -95,13 +95,13 @@ class FamilySettings(Settings):
     def score_scale(self, num_positions: int) -> float:
         """The factor of attention scores over positions: log I / log(standard length).
 
-        The weight that a softmax gives to one of I places falls as I grows, unless scores grow as log I.
+        The weight that a softmax gives to one of I positions falls as I grows, unless scores grow as log I.
         """
         return math.log(num_positions, self.standard_length) if self.standard_length else 1.0
 
     @property
     def has_task_types(self) -> bool:
-        """True if the model has a table of task types, which is trained at a rate of its own."""
+        """True if the model has a table of task types, which has its own learning rate."""
         return True
 
     @property
@@ -182,7 +182,7 @@ class SeRrmSettings(FamilySettings):
 
     @property
     def takes_larger_grids(self) -> bool:
-        """True of tied symbols, unless positions are learned."""
+        """True for tied symbols, unless positions are learned."""
         return self.symbols == "tied" and POSITIONS[self.positions].learned is None
 
     def build(self, sizes: ModelSizes, generator: "Rng") -> "RecurrentModel":
@@ -263,7 +263,7 @@ class HrmSettings(CycledSettings):
 
 def _check_head(positions: str, head_dim: int, standard_length: int | None) -> None:
     # A rotary table scales the scores, even one that turns nothing.
-    kind = BEHIND_PREFIX[positions]
-    divisor = 2 if kind.angles is no_angles and standard_length is not None else kind.divisor
+    encoding = BEHIND_PREFIX[positions]
+    divisor = 2 if encoding.angles is no_angles and standard_length is not None else encoding.divisor
     if head_dim % divisor:
         raise ValueError(f"positions: {positions} needs a head size divisible by {divisor}, not {head_dim}")

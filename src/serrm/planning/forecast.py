@@ -140,7 +140,8 @@ def rate_of(params: Params, stages: Stages, execution: Execution, tflops: float 
     from serrm.kernels.accelerate import accelerate
     from serrm.kernels.precision import resolved_precision
     from serrm.training.loop import Trainer
-    from serrm.training.run import build_run_model, seconds_of_step
+    from serrm.training.run import build_run_model
+    from serrm.training.trial import seconds_of_step
 
     longest = max(stages, key=lambda name: stages[name].flops).partition("@")[2]
     run_settings, device = params.train_settings(longest), prepare_device(execution.device, execution.threads)

@@ -42,7 +42,7 @@ GRADIENT_TOLERANCE = 1e-3  # … and the largest norm of a gradient's difference
 
 
 @dataclass(frozen=True)
-class Check:
+class Comparison:
     """One comparison: the largest difference between our numbers and the file's."""
 
     quantity: str
@@ -67,9 +67,9 @@ class Vectors:
     num_steps: Int[Tensor, " B"]  # supervision steps of each puzzle in the training step, which is the first
 
     def below(self, prefix: str) -> dict[str, Tensor]:
-        """The tensors whose keys begin so, by the rest of the key: weight/, or grad/ of the training loss / B."""
+        """The tensors below a prefix: weight/, or grad/ of the training loss / B, by the rest of the key."""
         return {
-            key.removeprefix(prefix): each for key, each in self.numbers.items() if key.startswith(prefix)
+            key.removeprefix(prefix): tensor for key, tensor in self.numbers.items() if key.startswith(prefix)
         }
 
     @property
@@ -78,15 +78,15 @@ class Vectors:
         return any(key.startswith("grad/inner.q_head.") for key in self.numbers)
 
 
-def check_conformance(path: Path, device: str = "cpu") -> list[Check]:
+def check_conformance(path: Path, device: str = "cpu") -> list[Comparison]:
     """Compare our model with every number of a vector file.
 
-    Raises ValueError if it is no such file, its parts do not fit each other, or its model is unknown here.
+    Raises ValueError for another file, for parts that do not fit each other, and for an unknown model.
     """
     try:
         vectors = read_vectors(path, device)
         model = build_published(vectors).to(device)
-        return [*_check_evaluation(model, vectors), *_check_training(model, vectors)]
+        return [*_compare_evaluation(model, vectors), *_compare_training(model, vectors)]
     except (ValueError, RuntimeError) as error:  # PyTorch raises it for sizes that do not fit
         raise ValueError(f"{path}: {' '.join(str(error).split())}") from error
 
@@ -96,10 +96,12 @@ def read_vectors(path: Path, device: str = "cpu") -> Vectors:
     try:
         with path.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
             config = json.loads(str(archive["config"]))
-            found = {key: torch.from_numpy(archive[key]).to(device) for key in archive if key != "config"}
-        labels, task_ids = found["labels"].long(), found["puzzle_identifiers"].long()
+            numbers = {key: torch.from_numpy(archive[key]).to(device) for key in archive if key != "config"}
+        labels, task_ids = numbers["labels"].long(), numbers["puzzle_identifiers"].long()
         targets = labels.masked_fill(labels == IGNORED, PAD)
-        return Vectors(config, found, found["inputs"].long(), targets, task_ids, torch.ones_like(task_ids))
+        return Vectors(
+            config, numbers, numbers["inputs"].long(), targets, task_ids, torch.ones_like(task_ids)
+        )
     except (*DAMAGE, zipfile.BadZipFile) as error:
         raise ValueError(f"not a file of reference values: {error}") from error
 
@@ -135,7 +137,7 @@ def settings_of(config: Mapping[str, Any]) -> ModelSettings:
             "planes": "all",
             "task_types": "factored" if config["puzzle_emb_ndim"] else "none",
         }
-    else:  # the published RoPE2D rotates the wrong places behind a prefix
+    else:  # the published RoPE2D rotates the wrong positions behind a prefix
         values["positions"] = {"rope2d": "rope2d_shifted"}.get(values["positions"], values["positions"])
         filled = math.ceil(config["puzzle_emb_ndim"] / config["hidden_size"])  # by the task embedding
         values["prefix"] = config.get("puzzle_emb_len") or filled
@@ -145,30 +147,30 @@ def settings_of(config: Mapping[str, Any]) -> ModelSettings:
 
 
 @torch.no_grad()
-def _check_evaluation(model: RecurrentModel, vectors: Vectors) -> list[Check]:
+def _compare_evaluation(model: RecurrentModel, vectors: Vectors) -> list[Comparison]:
     """Supervision steps one after the other, the state carried along."""
     model.eval()
-    state, checks = _initial_state(model, vectors), list[Check]()
+    state, comparisons = _initial_state(model, vectors), list[Comparison]()
     task_vectors = model.task_vectors(vectors.task_ids)
     for step in STEPS:
         output = model(state, vectors.tokens, task_vectors)
-        state, theirs = output.state, vectors.below(f"eval/step{step}/")
+        state, published = output.state, vectors.below(f"eval/step{step}/")
         if vectors.has_q_halting:
             name, halting = "halting logit", output.halting[:, 0]
         else:
             name, halting = "confidence", confidences(output.logits, Stablemax())
-        for quantity, ours, expected in (
-            ("logits", output.logits, theirs["logits"]),
-            (name, halting, theirs["q_halt_logits"]),
+        for quantity, value, expected in (
+            ("logits", output.logits, published["logits"]),
+            (name, halting, published["q_halt_logits"]),
         ):
-            difference = float((ours - expected).abs().max())
-            checks.append(Check(f"{quantity}, step {step}", difference, STEP_TOLERANCE[step]))
+            difference = float((value - expected).abs().max())
+            comparisons.append(Comparison(f"{quantity}, step {step}", difference, STEP_TOLERANCE[step]))
         loss = stablemax_cross_entropy(output.logits, vectors.targets).sum()
-        checks.append(_check_loss(f"loss, step {step}", loss, theirs["lm_loss_sum"]))
-    return checks
+        comparisons.append(_compare_loss(f"loss, step {step}", loss, published["lm_loss_sum"]))
+    return comparisons
 
 
-def _check_training(model: RecurrentModel, vectors: Vectors) -> Iterator[Check]:
+def _compare_training(model: RecurrentModel, vectors: Vectors) -> Iterator[Comparison]:
     """The losses of a first training step, and the gradients of their sum / B.
 
     (With random halting the published total has a further term, which has no gradient and is left out here.)
@@ -180,7 +182,7 @@ def _check_training(model: RecurrentModel, vectors: Vectors) -> Iterator[Check]:
     before = _initial_state(model, vectors)
     output = model(before, vectors.tokens, task_vectors)
     losses = stablemax_cross_entropy(output.logits, vectors.targets)
-    yield _check_loss("training loss", losses.sum(), vectors.numbers["train/step1/lm_loss_sum"])
+    yield _compare_loss("training loss", losses.sum(), vectors.numbers["train/step1/lm_loss_sum"])
     if vectors.has_q_halting:
         rule = QLearning(kind="q_learning", exploration=0, bootstrap=vectors.config["model"] == "hrm")
         is_solved, most = solved(output.logits, vectors.targets), vectors.config["halt_max_steps"]
@@ -190,20 +192,26 @@ def _check_training(model: RecurrentModel, vectors: Vectors) -> Iterator[Check]:
         halting = rule.loss(step)
         assert halting is not None, "a Q head is trained"
         losses = losses + halting
-        yield _check_loss("training loss with halting", losses.sum(), vectors.numbers["train/step1/loss_sum"])
+        yield _compare_loss(
+            "training loss with halting", losses.sum(), vectors.numbers["train/step1/loss_sum"]
+        )
     losses.mean().backward()
-    own = {name: value.grad for name, value in model.named_parameters() if value.grad is not None}
-    gradients = to_published(published_parts(settings_of(vectors.config), model.state_dict()), own)
+    weight_gradients = {
+        name: value.grad for name, value in model.named_parameters() if value.grad is not None
+    }
+    gradients = to_published(
+        published_parts(settings_of(vectors.config), model.state_dict()), weight_gradients
+    )
     if task_vectors is not None and task_vectors.grad is not None:
         gradients[short_key(TASK_ROWS)] = task_vectors.grad
     for key, expected in vectors.below("grad/").items():
         name = short_key(key)
         difference = _relative(gradients[name], expected)
-        yield Check(f"gradient of {name} (relative)", difference, GRADIENT_TOLERANCE)
+        yield Comparison(f"gradient of {name} (relative)", difference, GRADIENT_TOLERANCE)
 
 
-def _check_loss(name: str, ours: Float[Tensor, ""], theirs: Float[Tensor, ""]) -> Check:
-    return Check(f"{name} (relative)", _relative(ours.detach(), theirs), LOSS_TOLERANCE)
+def _compare_loss(name: str, value: Float[Tensor, ""], expected: Float[Tensor, ""]) -> Comparison:
+    return Comparison(f"{name} (relative)", _relative(value.detach(), expected), LOSS_TOLERANCE)
 
 
 def _initial_state(model: RecurrentModel, vectors: Vectors) -> State:
@@ -211,7 +219,7 @@ def _initial_state(model: RecurrentModel, vectors: Vectors) -> State:
     return model.initial_state(num_puzzles, num_positions, vectors.config["vocab_size"])
 
 
-def _relative(ours: Float[Tensor, "..."], theirs: Float[Tensor, "..."]) -> float:
-    """Norm of the difference relative to the norm of theirs; 0 where both are zero."""
-    difference, scale = (float(value.double().norm()) for value in (ours - theirs, theirs))
+def _relative(value: Float[Tensor, "..."], expected: Float[Tensor, "..."]) -> float:
+    """Norm of the difference relative to the norm of the expected tensor; 0 where both are zero."""
+    difference, scale = (float(tensor.double().norm()) for tensor in (value - expected, expected))
     return 0.0 if difference == 0 else difference / scale if scale else math.inf

@@ -1,9 +1,9 @@
 """Convert published checkpoints: a `.pt` state dict of the authors' code becomes our checkpoint, and back.
 
 Only the weights are converted, in float32. The settings come from an entry of params.yaml, and every key and shape is
-compared with the model it describes. Every part of a published model has the same numbers as ours, perhaps in another
-shape (embeddings have singleton axes of `B K I D`) or as some rows of one of our parts, so one table serves both ways.
-No other module has the names of the authors' weights.
+compared with the model it describes. Every published weight has the same numbers as one of ours, perhaps in another
+shape (embeddings have singleton axes of `B K I D`) or as some rows of ours, so one table serves both directions.
+No other module contains the names of the authors' weights.
 """
 
 import logging
@@ -109,7 +109,7 @@ def read_state_dict(path: Path) -> dict[str, Tensor]:
 
 
 def _unwrapped(content: Any) -> Any:
-    """The state dict in what a trainer saved: itself, or the value of one of the keys that trainers give it."""
+    """Find the state dict in the content of a file: the content, or its value under a usual key of trainers."""
     is_wrapper = isinstance(content, dict) and not any(
         isinstance(value, Tensor) for value in content.values()
     )
@@ -128,16 +128,11 @@ def _check_target(target: Path, replaces: bool, is_replaceable: bool) -> None:
 
 
 PUBLISHED = ("hrm", "trm", "se_rrm")  # families
-WRAPPERS = (
-    "state_dict",
-    "model",
-    "model_state_dict",
-    "module",
-    "ema",
-)  # what files of trainers name a state dict
+# Keys under which trainers save a state dict.
+WRAPPERS = ("state_dict", "model", "model_state_dict", "module", "ema")
 PREFIXES = ("_orig_mod.", "model.", "inner.")
-TASK_TYPES = "puzzle_emb.weights"  # theirs
-TABLE = "task_types"  # the same, ours
+TASK_TYPES = "puzzle_emb.weights"  # the published key of the task-type table
+TABLE = "task_types"  # its key in our state dict
 NETWORKS = {"block": "L_level", "low": "L_level", "high": "H_level"}
 WEIGHTS = {"qkv": "qkv_proj", "out": "o_proj", "gate_up": "gate_up_proj", "down": "down_proj"}
 SEQUENCE = {
@@ -146,7 +141,7 @@ SEQUENCE = {
     "readout.halt_weight": "q_head.weight",
     "readout.halt_bias": "q_head.bias",
 }
-# The values of settings for which the published code has weights of the same meaning, where there are others.
+# The values of settings that the published code supports, for settings that have other values too.
 OF_SEQUENCE = {"positions": ("none", "rope", "rope2d", SHIFTED)}
 OF_SE_RRM = {
     "planes": ("all",),
@@ -158,44 +153,44 @@ LAYER = re.compile(r"networks\.(\w+)\.layers\.(\d+)\.(\d+)\.(?:sublayer\.)+(\w+)
 ALL = slice(None)
 
 
-class Part(NamedTuple):
-    """A published weight: rows of one of ours, and its published shape."""
+class PublishedWeight(NamedTuple):
+    """A published weight: rows of one of our weights, and its published shape."""
 
     name: str
     rows: slice
     shape: tuple[int, ...]
 
 
-def published_parts(settings: ModelSettings, ours: Mapping[str, Tensor]) -> dict[str, Part]:
-    """The parts of a model with our state dict, by published key without wrappers.
+def published_parts(settings: ModelSettings, state: Mapping[str, Tensor]) -> dict[str, PublishedWeight]:
+    """The published weights of a model with our state dict, by published key without wrappers.
 
     Raises ValueError naming a setting that has no published form.
     """
     if settings.family not in PUBLISHED:
         raise ValueError(f"family: {settings.family} has no counterpart in the published code")
     assert isinstance(settings, SequenceSettings | SeRrmSettings)
-    known = OF_SEQUENCE if isinstance(settings, SequenceSettings) else OF_SE_RRM
-    for setting, published in known.items():
+    published_values = OF_SEQUENCE if isinstance(settings, SequenceSettings) else OF_SE_RRM
+    for setting, published in published_values.items():
         if (value := getattr(settings, setting)) not in published:
             raise ValueError(f"{setting}: {value} has no counterpart in the published code")
-    parts: dict[str, Part] = {}
-    for name, value in ours.items():
+    parts: dict[str, PublishedWeight] = {}
+    for name, value in state.items():
         if match := LAYER.fullmatch(name):
-            parts[_layer_key(settings, *match.groups())] = Part(name, ALL, tuple(value.shape))
-    if TABLE in ours:
-        parts[TASK_TYPES] = Part(TABLE, ALL, tuple(ours[TABLE].shape))
+            parts[_layer_key(settings, *match.groups())] = PublishedWeight(name, ALL, tuple(value.shape))
+    if TABLE in state:
+        parts[TASK_TYPES] = PublishedWeight(TABLE, ALL, tuple(state[TABLE].shape))
     if isinstance(settings, SequenceSettings):
-        parts |= {key: Part(name, ALL, tuple(ours[name].shape)) for name, key in SEQUENCE.items()}
+        parts |= {key: PublishedWeight(name, ALL, tuple(state[name].shape)) for name, key in SEQUENCE.items()}
         for row, key in enumerate(("L_init", "H_init")):
-            parts[key] = Part("initial", slice(row, row + 1), (settings.width,))
+            parts[key] = PublishedWeight("initial", slice(row, row + 1), (settings.width,))
         return parts
-    parts["Z_init"] = Part("initial", ALL, (settings.width,))
-    parts["lm_head.weight"] = Part("readout.weight", ALL, tuple(ours["readout.weight"].shape))
+    parts["Z_init"] = PublishedWeight("initial", ALL, (settings.width,))
+    parts["lm_head.weight"] = PublishedWeight("readout.weight", ALL, tuple(state["readout.weight"].shape))
     for name, num, special, usual, untied in (
         ("symbols", 1, "embed_special_tokens", "embed_symbol_tokens", "embed_symbols"),
         ("registers", settings.registers, "add_tokens_special", "add_tokens", "add_tokens"),
     ):
-        num_rows = len(ours[f"embedding.{name}"])
+        num_rows = len(state[f"embedding.{name}"])
         if settings.symbols == "tied" and num_rows != NUM_SPECIAL + 1:
             raise ValueError(
                 f"symbols: the published code ties all but {NUM_SPECIAL}, this model {num_rows - 1}"
@@ -204,22 +199,22 @@ def published_parts(settings: ModelSettings, ours: Mapping[str, Tensor]) -> dict
         for key, rows in (split if settings.symbols == "tied" else {untied: slice(0, num_rows)}).items():
             if num:
                 shape = (1, rows.stop - rows.start, num, settings.width)
-                parts[key] = Part(f"embedding.{name}", rows, shape)
+                parts[key] = PublishedWeight(f"embedding.{name}", rows, shape)
     return parts
 
 
-def _layer_key(settings: ModelSettings, network: str, layer: str, place: str, weight: str) -> str:
+def _layer_key(settings: ModelSettings, network: str, layer: str, index: str, weight: str) -> str:
     first = "mlp_t" if weight in ("gate_up", "down") else "self_attn"
     sublayers = ("attn", "attn_t", "mlp") if isinstance(settings, SeRrmSettings) else (first, "mlp")
-    return f"{NETWORKS[network]}.layers.{layer}.{sublayers[int(place)]}.{WEIGHTS[weight]}.weight"
+    return f"{NETWORKS[network]}.layers.{layer}.{sublayers[int(index)]}.{WEIGHTS[weight]}.weight"
 
 
-def to_published(parts: Mapping[str, Part], ours: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Our weights, or as many of their gradients as there are, under the published keys and in the published shapes."""
+def to_published(parts: Mapping[str, PublishedWeight], weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Our weights, or some of their gradients, under the published keys and in the published shapes."""
     return {
-        key: ours[part.name][part.rows].reshape(part.shape)
+        key: weights[part.name][part.rows].reshape(part.shape)
         for key, part in parts.items()
-        if part.name in ours
+        if part.name in weights
     }
 
 
@@ -234,24 +229,24 @@ def published_model(
     model = empty_model(settings, num_symbols, num_positions=num_positions)
     state = {name: value.clone() for name, value in model.state_dict().items()}
     parts = published_parts(settings, state)
-    theirs = {short_key(key): value for key, value in weights.items()}
-    if unknown := sorted(theirs.keys() - parts.keys()):
+    published = {short_key(key): value for key, value in weights.items()}
+    if unknown := sorted(published.keys() - parts.keys()):
         raise ValueError(f"{unknown[0]}: this model has no such weight")
-    if TASK_TYPES in parts and TASK_TYPES not in theirs:
+    if TASK_TYPES in parts and TASK_TYPES not in published:
         log.warning("no task-type embeddings in the file; zeros take their place")
         del parts[TASK_TYPES]
     for key, part in parts.items():
-        if key not in theirs:
+        if key not in published:
             raise ValueError(f"{key}: missing")
-        shape = theirs[key].shape
+        shape = published[key].shape
         expected = part.shape if key != TASK_TYPES else (max(1, *shape[:1]), *part.shape[1:])
         if shape != expected:
             raise ValueError(f"{key}: expected the shape {expected}, got {tuple(shape)}")
         if key == TASK_TYPES:
-            state[TABLE] = theirs[key].float()
+            state[TABLE] = published[key].float()
         else:
             rows = state[part.name][part.rows]
-            rows.copy_(theirs[key].reshape(rows.shape))
+            rows.copy_(published[key].reshape(rows.shape))
     model.task_types = state.get(TABLE)  # it may have another number of rows
     model.load_state_dict(state)
     return model
@@ -262,8 +257,8 @@ def published_weights(settings: ModelSettings, model: RecurrentModel) -> dict[st
 
     Raises ValueError naming a setting that has no published form.
     """
-    ours = model.state_dict()
-    weights = to_published(published_parts(settings, ours), ours)
+    state = model.state_dict()
+    weights = to_published(published_parts(settings, state), state)
     return {"".join(PREFIXES) + key: value.clone() for key, value in weights.items()}
 
 

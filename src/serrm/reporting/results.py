@@ -17,7 +17,7 @@ from serrm.reporting.paper import ComposedSettings, Setting, differences
 from serrm.scoring import intervals
 from serrm.scoring.intervals import Difference, correlation
 from serrm.scoring.metrics import metrics_of
-from serrm.scoring.schema import Evaluation, ScoredSet, Search, read_evaluation, read_profile_scores
+from serrm.scoring.schema import ComputePoint, Evaluation, ScoredSet, read_evaluation, read_profile_scores
 
 Key = tuple[str, str]  # task and variant of a run
 Results = dict[Key, list[Evaluation]]  # all seeds, in the order of the profile's runs
@@ -128,7 +128,7 @@ def curve(run: Evaluation, metric: str) -> list[tuple[int, Score]]:
     ]
 
 
-def search_score(search: Search) -> Score:
+def search_score(search: ComputePoint) -> Score:
     """The FSR of a search in percent, unrounded."""
     return Score(100 * search.fsr, 100 * search.fsr_lo, 100 * search.fsr_hi, search.num_puzzles)
 

@@ -26,7 +26,7 @@ from serrm.reporting.results import (
     search_score,
 )
 from serrm.scoring.metrics import KS, METRICS, metrics_of
-from serrm.scoring.schema import Evaluation, ScoredSet, Search
+from serrm.scoring.schema import ComputePoint, Evaluation, ScoredSet
 
 CANNOT_EXTRAPOLATE, QUOTED = "cannot extrapolate", "†"
 PAPERS_SE_RRM: Final = "SE-RRM, paper"
@@ -347,7 +347,7 @@ def at_most(family: str) -> str:
     return "at most " if settings is not None and settings.flops_are_bound else ""
 
 
-def compute_points(report: Report) -> dict[tuple[str, str, str], list[tuple[float, Search]]]:
+def compute_points(report: Report) -> dict[tuple[str, str, str], list[tuple[float, ComputePoint]]]:
     """The main models' searches with their FLOPs per puzzle, by task, model and method."""
     points, models = {}, main_models(report.results)
     for (task, model), (run, *_) in report.results.items():

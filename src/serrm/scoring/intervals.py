@@ -17,9 +17,9 @@ from typing import Final, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-LEVEL: Final = 0.975  # of a one-sided interval: both ends together leave 5%
+QUANTILE: Final = 0.975  # both ends of an interval together leave 5%
 Seeds = Sequence[Sequence[float]]
-"""A score by seed: its value and the ends of its interval."""
+"""The scores of the seeds: value and ends of the interval."""
 
 
 class Difference(NamedTuple):
@@ -30,7 +30,7 @@ class Difference(NamedTuple):
     high: float
 
     def __str__(self) -> str:
-        """Such as "+13.28 (7.05 to 19.63)"."""
+        """Format the difference, such as "+13.28 (7.05 to 19.63)"."""
         value, low, high = (round(number, 2) + 0.0 for number in self)  # no negative zero
         return f"{value:+.2f} ({low:.2f} to {high:.2f})"
 
@@ -40,8 +40,8 @@ def difference(
 ) -> Difference:
     """The first score minus the second.
 
-    `correlation` is that of the outcomes (`correlation`) if both are of the same puzzles; without it they are taken as
-    independent. `has_same_runs` if both are of the same runs in the same order.
+    `correlation` is that of the outcomes (`correlation`) if both scores are of the same puzzles; without it they count
+    as independent. `has_same_runs` is true if both scores are of the same runs in the same order.
     """
     seeds = first, second
     means, below, above = zip(*map(_over_puzzles, seeds), strict=True)
@@ -56,17 +56,17 @@ def difference(
 
 
 def correlation(first: Float[np.ndarray, " N"], second: Float[np.ndarray, " N"]) -> float:
-    """The correlation of two models' outcomes on the same N puzzles, each 0 to 1, as Newcombe's paired interval has it.
+    """The correlation of two models' outcomes, 0 to 1, on the same N puzzles, by Newcombe's paired interval.
 
-    With a, b, c and d puzzles that both solve, only the first, only the second and neither of them solves, it is
+    With a, b, c and d the numbers of puzzles solved by both, only the first, only the second and neither, it is
     ad − bc over √((a+b)(c+d)(a+c)(b+d)), where a positive ad − bc is first reduced by N/2, at most to zero. Sums in
     place of counts extend it to credits between 0 and 1, as on ARC-AGI with several test inputs and in means of seeds.
     The interval is then rather too wide, because Wilson intervals have the largest variance of a given mean.
     """
-    num, solved, others = len(first), float(first.sum()), float(second.sum())
+    num, num_first, num_second = len(first), float(first.sum()), float(second.sum())
     assert num == len(second), "outcomes of the same puzzles"
-    common = num * float(first @ second) - solved * others  # ad − bc
-    scale = solved * (num - solved) * others * (num - others)
+    common = num * float(first @ second) - num_first * num_second  # ad − bc
+    scale = num_first * (num - num_first) * num_second * (num - num_second)
     if scale <= 0:
         return 0.0
     return (max(0.0, common - num / 2) if common > 0 else common) / math.sqrt(scale)
@@ -78,9 +78,9 @@ def _combined(one: float, other: float, correlation: float) -> float:
 
 
 def _over_puzzles(seeds: Seeds) -> tuple[float, float, float]:
-    """The mean of the seeds, and the distances of the ends of its interval: those of the seeds, on average.
+    """The mean of the seeds, and the mean distances to the ends of their intervals.
 
-    All seeds have the same puzzles, so that the mean's error is at most the mean of their errors.
+    All seeds have the same puzzles, so the error of the mean is at most the mean of their errors.
     """
     return (
         fmean(value for value, _, _ in seeds),
@@ -98,7 +98,7 @@ def _welch(first: list[float], second: list[float]) -> float:
     if not any(of_model for of_model, _ in spread):
         return 0.0
     errors = [
-        spread[min(place, len(spread) - 1)][0] / len(values) for place, values in enumerate((first, second))
+        spread[min(index, len(spread) - 1)][0] / len(values) for index, values in enumerate((first, second))
     ]
     if len(spread) == 1:
         degrees = float(spread[0][1])
@@ -119,4 +119,4 @@ def _quantile(degrees: float) -> float:
     """The quantile of Student's t distribution."""
     from scipy.special import stdtrit
 
-    return float(stdtrit(degrees, LEVEL))
+    return float(stdtrit(degrees, QUANTILE))

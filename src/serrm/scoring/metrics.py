@@ -1,6 +1,6 @@
 """The metrics: one record each, by name, from which scoring, tables and figures read what differs.
 
-A metric of one's own is a function and an entry of METRICS. Training reaches nothing here, so it is not repeated.
+A custom metric is a function and an entry of METRICS. Training imports nothing from here, so a change repeats none.
 """
 
 import math
@@ -16,9 +16,9 @@ from jaxtyping import Bool, Shaped, UInt8
 from serrm.puzzles.task import PADDING, GridTask, Rule
 from serrm.puzzles.tasks import TASKS
 
-LEVEL: Final = 0.95  # of all intervals
+CONFIDENCE_LEVEL: Final = 0.95  # of all intervals
 KS: Final = (1, 2, 5, 10, 100, 1000)
-NUM_ANSWERS: Final = 2  # of ARC-AGI's rules, one of which has to be right
+NUM_ANSWERS: Final = 2  # attempts per test input by ARC-AGI's rules; one has to be right
 
 
 class Batch(NamedTuple):
@@ -35,7 +35,7 @@ class Batch(NamedTuple):
         return np.asarray(self.task.is_open(self.questions) & (self.answers != PADDING))
 
 
-def wilson(successes: float | int, num: int, level: float = LEVEL) -> tuple[float, float]:
+def wilson(successes: float | int, num: int, level: float = CONFIDENCE_LEVEL) -> tuple[float, float]:
     """The Wilson score interval of a proportion, without continuity correction, as two fractions in 0..1.
 
     Successes may be fractional, as the credits of ARC-AGI puzzles with several test inputs are.
@@ -62,12 +62,12 @@ def normal(total: float | int, num: int, squares: float | int) -> tuple[float, f
     """The interval of a mean by the normal distribution, from the sums of `num` values and of their squares."""
     mean = total / num
     variance = max(0.0, squares - total * mean) / max(1, num - 1)
-    half = NormalDist().inv_cdf((1 + LEVEL) / 2) * math.sqrt(variance / num)
+    half = NormalDist().inv_cdf((1 + CONFIDENCE_LEVEL) / 2) * math.sqrt(variance / num)
     return mean - half, mean + half
 
 
 class Unit(NamedTuple):
-    """How the values of a metric are added up and printed: the interval of (total, number, squares), and a factor."""
+    """The unit of a metric's values: the interval by (total, number, squares), and the factor and sign when printed."""
 
     interval: Callable[[float | int, int, float | int], tuple[float, float]]
     factor: int
@@ -86,48 +86,47 @@ class Metric:
     short: str
     values: Callable[[Batch], Shaped[np.ndarray, " trials"]] | None = None  # None: counted from votes
     unit: Unit = RATE
-    tasks: tuple[str, ...] = ()  # the only ones that have it; none named: all on square grids
+    tasks: tuple[str, ...] = ()  # the tasks that have it; empty: all on square grids
     meaning: str = ""  # of a rule of the task, beneath tables
     is_main: bool = True  # in lists of scores, not only in a table of its own
-    is_per_cell: bool = (
-        False  # cells of a puzzle depend on one another, so intervals are too narrow for a verdict
-    )
+    # Cells of a puzzle depend on one another, so intervals are too narrow for a verdict.
+    is_per_cell: bool = False
 
 
 def are_solved(batch: Batch) -> Shaped[np.ndarray, " N"]:
-    """Which predictions are right: by the task's rule, or by the label (`Task.right_answers`)."""
+    """Find the right predictions, by the task's rule or by the label (`Task.right_answers`)."""
     return batch.task.are_right(batch.questions, batch.predictions, batch.answers)
 
 
-def are_right(batch: Batch) -> Shaped[np.ndarray, " cells"]:
-    """Which of the cells to fill are those of the label."""
+def are_cells_right(batch: Batch) -> Shaped[np.ndarray, " cells"]:
+    """Compare the cells to fill with the label."""
     return np.asarray((batch.predictions == batch.answers)[batch.is_open])
 
 
 def obey(rule: Rule, batch: Batch) -> Shaped[np.ndarray, " N"]:
-    """Which predictions obey a rule of the task."""
+    """Find the predictions that obey a rule of the task."""
     return rule(batch.questions, batch.predictions)
 
 
 METRICS: Final[dict[str, Metric]] = {
     "fsr": Metric("Fully solved rate", "FSR", are_solved),
-    "gpa": Metric("Grid-point accuracy", "GPA", are_right, is_per_cell=True),
+    "gpa": Metric("Grid-point accuracy", "GPA", are_cells_right, is_per_cell=True),
     **{f"pass_at_{k}": Metric(f"pass@{k}", f"pass@{k}", is_main=k <= 2) for k in KS},
 }
-assert all(task in TASKS for each in METRICS.values() for task in each.tasks)
+assert all(task in TASKS for metric in METRICS.values() for task in metric.tasks)
 
 
 def metrics_of(task: str) -> Mapping[str, Metric]:
-    """The metrics of a task by name: those of METRICS that it has, then its own rules."""
+    """The metrics of a task by name: those of METRICS for the task, then its criteria."""
     record = TASKS[task]
     if not isinstance(record, GridTask):
-        return {name: each for name, each in METRICS.items() if each.values is None}
+        return {name: metric for name, metric in METRICS.items() if metric.values is None}
     general = {
-        name: each
-        for name, each in METRICS.items()
-        if each.values is not None and task in (each.tasks or (task,))
+        name: metric
+        for name, metric in METRICS.items()
+        if metric.values is not None and task in (metric.tasks or (task,))
     }
     return general | {
-        name: Metric(each.name, each.name, partial(obey, each.holds), meaning=each.meaning)
-        for name, each in record.criteria.items()
+        name: Metric(rule.name, rule.name, partial(obey, rule.holds), meaning=rule.meaning)
+        for name, rule in record.criteria.items()
     }

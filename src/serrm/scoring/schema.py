@@ -24,11 +24,11 @@ TaskType = Literal["right", "blank", "random"]
 METRICS_FILE: Final = "metrics.json"
 
 
-class _Part(BaseModel):
+class _Record(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class ModelInfo(_Part):
+class ModelInfo(_Record):
     """The model's family and size, without and with its task-type embeddings."""
 
     family: str
@@ -36,7 +36,7 @@ class ModelInfo(_Part):
     parameters_with_task_types: int
 
 
-class Training(_Part):
+class Training(_Record):
     """Length and result of the training run."""
 
     settings: str | None = None
@@ -51,13 +51,13 @@ class Training(_Part):
     """None after fewer steps than one record of the training log has."""
 
 
-class TrainingData(_Part):
+class TrainingData(_Record):
     """The puzzles that a run was trained on."""
 
     source: str
     """In words, for notes beneath tables."""
     source_kind: str
-    """`generated`, `packaged`, `mirror` or `hub`, or as a custom task calls it."""
+    """`generated`, `packaged`, `mirror` or `hub`, or the name that a custom task gives it."""
     side: int
     """Side of the grids; of ARC-AGI the canvas, the largest grid used."""
     train_puzzles: int
@@ -69,7 +69,7 @@ class TrainingData(_Part):
         return self.source_kind == "generated"
 
 
-class ScoredSet(_Part):
+class ScoredSet(_Record):
     """Scores of a test set by number of supervision steps."""
 
     status: Literal["scored"] = "scored"
@@ -100,7 +100,7 @@ class ScoredSet(_Part):
     other tasks, and for sets scored before it was kept."""
 
     def num_at(self, steps: int) -> int:
-        """The number of puzzles that were scored after so many steps."""
+        """The number of puzzles that were scored after `steps` steps."""
         return (self.num_puzzles_after or {}).get(steps, self.num_puzzles)
 
     @property
@@ -114,7 +114,7 @@ class ScoredSet(_Part):
         return None if self.solved is None else unpack(self.solved, self.num_puzzles).astype(np.float64)
 
 
-class RefusedSet(_Part):
+class RefusedSet(_Record):
     """A set whose size the model cannot take."""
 
     status: Literal["cannot_extrapolate"] = "cannot_extrapolate"
@@ -126,7 +126,7 @@ class RefusedSet(_Part):
 ScoredOrRefused = Annotated[ScoredSet | RefusedSet, Field(discriminator="status")]
 
 
-class CurvePoint(_Part):
+class CurvePoint(_Record):
     """Scores of a snapshot on the first test puzzles of the size trained on."""
 
     step: int
@@ -135,12 +135,12 @@ class CurvePoint(_Part):
     scores: Scores
 
 
-class Search(_Part):
-    """FSR at a mean number of supervision steps per puzzle, over its up to `num` attempts."""
+class ComputePoint(_Record):
+    """A point of test-time compute: FSR at a mean number of supervision steps per puzzle, with up to `num` attempts."""
 
     num: int = 1
     max_steps: int
-    """Supervision steps of the first attempt at most."""
+    """Limit on the supervision steps of the first attempt."""
     num_puzzles: int
     mean_steps: float
     fsr: float
@@ -148,7 +148,7 @@ class Search(_Part):
     fsr_hi: float
 
 
-class PermutedPuzzle(_Part):
+class PermutedPuzzle(_Record):
     """A puzzle and the same with its symbols permuted, with both predictions; side² tokens each.
 
     `permutation[k]` is the token that stands in the permuted puzzle where k stood.
@@ -162,7 +162,7 @@ class PermutedPuzzle(_Part):
     permuted_prediction: tuple[int, ...]
 
 
-class Equivariance(_Part):
+class Equivariance(_Record):
     """Number of times f(πx) is πf(x), over pairs of a puzzle x and a permutation π of its symbols."""
 
     num_pairs: int
@@ -177,7 +177,7 @@ class Equivariance(_Part):
         return self.precision == "float32"
 
 
-class Evaluation(_Part):
+class Evaluation(_Record):
     """All scores of a run, with the facts about it that tables need."""
 
     profile: str
@@ -185,7 +185,7 @@ class Evaluation(_Part):
     """The run's name, an entry of `runs` of the profile."""
     task: str
     kind: str
-    """The task's key in TASKS, of which `task` is a data set."""
+    """The key in TASKS; `task` is one of its data sets."""
     model: str
     """The variant: the part of the run's name between task and number."""
     seed: int
@@ -199,10 +199,10 @@ class Evaluation(_Part):
     trained_set: str
     """The test set of the size trained on; empty without one."""
     learning_curve: tuple[CurvePoint, ...] = ()
-    early_stopping: tuple[Search, ...] = ()
+    early_stopping: tuple[ComputePoint, ...] = ()
     """One attempt up to its first verified answer, by limit of steps."""
-    guesses: tuple[Search, ...] = ()
-    """Several attempts, of which all but the first have guesses, by limit of attempts."""
+    guesses: tuple[ComputePoint, ...] = ()
+    """Several attempts, all except the first with guesses, by limit of attempts."""
     equivariance: Equivariance | None = None
     notes: tuple[str, ...] = ()
     """Remarks on runs that were made by other means than the pipeline."""
@@ -233,7 +233,7 @@ class Evaluation(_Part):
         return self.trained_set if self.trained_set in self.scored else next(iter(self.scored), "")
 
 
-class ProfileScores(_Part):
+class ProfileScores(_Record):
     """The content of `reports/<profile>/metrics.json`: the evaluations of a profile's runs by name, in its order."""
 
     profile: str

@@ -39,7 +39,7 @@ class Tally:
 
     task: GridTask
     metrics: Mapping[str, Metric]
-    # Number, total and squares of a metric's values, and how often a token is the answer in a blank cell.
+    # Number, total and squares of a metric's values, and the number of blank cells with a token as answer.
     counts: Counter[tuple[str, str | int]] = field(default_factory=Counter)
 
     def add(
@@ -51,7 +51,7 @@ class Tally:
         """Count a batch of N puzzles, all as tokens."""
         batch = Batch(inputs, predictions, targets, self.task)
         for name, metric in self.metrics.items():
-            assert metric.values is not None, "a metric that is not counted from votes"
+            assert metric.values is not None, "metrics of votes are counted by ArcTally"
             values = metric.values(batch)
             wide = values.astype(np.result_type(values, np.int64))  # squares of small integers would overflow
             sums = {"num": len(wide), "total": wide.sum().item(), "squares": (wide * wide).sum().item()}
@@ -112,12 +112,12 @@ class ArcTally:
         add_vote(self.pools.setdefault((puzzle, test), {}), grid, confidence)
 
     def include(self, other: "ArcTally") -> None:
-        """Add the votes of another tally of the same answers; the order does not matter."""
+        """Add the votes of another tally for the same answers; the order does not matter."""
         for question, pools in other.pools.items():
-            own = self.pools.setdefault(question, {})
+            merged = self.pools.setdefault(question, {})
             for key, pool in pools.items():
-                num_votes, total = own.get(key, Pool(0, 0))
-                own[key] = Pool(num_votes + pool.num_votes, total + pool.confidence)
+                num_votes, total = merged.get(key, Pool(0, 0))
+                merged[key] = Pool(num_votes + pool.num_votes, total + pool.confidence)
 
     def ranking(self, puzzle: str, test: int) -> list[Grid]:
         """The grids predicted for a test input, best first; none if there was no prediction.
@@ -163,7 +163,7 @@ def _credits(ranks: Mapping[str, Sequence[int | None]], k: int) -> dict[str, flo
 
 
 def grid_key(grid: Grid) -> Key:
-    """A key by which grids are identical: shape and cells; all grids without cells have the same."""
+    """A key that is equal for identical grids, of shape and cells; all grids without cells have the same key."""
     num_rows, num_columns = grid.shape if grid.size else (0, 0)
     return num_rows, num_columns, grid.tobytes()
 

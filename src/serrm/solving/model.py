@@ -28,7 +28,7 @@ from serrm.training.checkpoint import CONFIG, MODEL, SUMS, write_checkpoint
 from serrm.training.settings import RunSettings
 
 CARD = "README.md"
-SIDES = range(3, 36)  # of grids that checkpoints are looked up for
+SIDES = range(3, 36)  # of grids for which checkpoints are listed
 PACKAGED = Path(str(files("serrm") / "checkpoints"))
 SHIPPED = frozenset({MODEL, CONFIG, SUMS, CARD})  # what `save_pretrained` writes
 
@@ -47,12 +47,12 @@ class Model(LoadedModel):
             options: fields of `SolveOptions`, such as `budget`, `is_exact`, `has_trace`.
 
         Raises:
-            ValueError: an input is no puzzle, or the device has too little memory for the batch.
+            ValueError: an input is not a puzzle, or the device has too little memory for the batch.
         """
         return list(in_order(self.answers(_questions(puzzles), SolveOptions(**options))))
 
     def answers(self, questions: Sequence[Question], options: SolveOptions) -> Iterator[tuple[int, Answer]]:
-        """(number of the question, its answer), as they are done."""
+        """Yield (number of the question, its answer) in the order of completion."""
         return solve(questions, lambda question: self, options)
 
     def predict(
@@ -71,16 +71,16 @@ class Model(LoadedModel):
         Raises:
             ValueError: a token that the task does not have, no step, or a size that the model cannot take.
         """
-        asked, device = {steps} if isinstance(steps, int) else set(steps), self.model.initial.device
+        depths, device = {steps} if isinstance(steps, int) else set(steps), self.model.initial.device
         num_symbols = alphabet(self.settings.kind, math.isqrt(tokens.shape[1])).num_symbols
-        if not asked or min(asked) < 1:
+        if not depths or min(depths) < 1:
             raise ValueError(f"steps must be at least 1, got {steps}")
         if wrong := [token for token in tokens.unique().tolist() if not 0 <= token < num_symbols]:
             raise ValueError(f"token {wrong[0]} is out of range: this task and size has {num_symbols} tokens")
         types = torch.zeros(len(tokens), dtype=torch.long) if task_types is None else task_types
         vectors = self.model.task_vectors(types.to(device).long())
-        shown = tokens.to(device).long()
-        outputs = predict(self.model, shown, num_symbols, sorted(asked), task_vectors=vectors)
+        questions = tokens.to(device).long()
+        outputs = predict(self.model, questions, num_symbols, sorted(depths), task_vectors=vectors)
         return {step: output.logits for step, output in outputs}
 
     def save_pretrained(self, folder: str | Path, name: str = "") -> None:
@@ -102,8 +102,8 @@ class Model(LoadedModel):
 
         api = HfApi(token=token)
         api.create_repo(repo_id, private=private, exist_ok=True)
-        with TemporaryDirectory() as place:
-            folder = Path(place) / "model"
+        with TemporaryDirectory() as temporary:
+            folder = Path(temporary) / "model"
             self.save_pretrained(folder, repo_id)
             return str(api.upload_folder(repo_id=repo_id, folder_path=folder, commit_message="Add model"))
 
@@ -123,14 +123,14 @@ class Model(LoadedModel):
 
 
 class Router:
-    """The packaged checkpoints, each for the puzzles of its task and size; one is loaded when it is first needed."""
+    """The packaged checkpoints, which answer puzzles of their task and size; each is loaded at its first use."""
 
     def __init__(self, device: str = "auto") -> None:
         self.device = device
         self.models: dict[str, Model] = {}  # those loaded so far
 
     def __repr__(self) -> str:
-        """Name the checkpoints and what each answers."""
+        """Name the checkpoints and their puzzles."""
         return f"Router({'; '.join(f'{name}: {puzzles}' for name, puzzles in routes().items())})"
 
     def model_for(self, question: Question) -> Model:
@@ -145,12 +145,12 @@ class Router:
         return list(in_order(self.answers(_questions(puzzles), SolveOptions(**options))))
 
     def answers(self, questions: Sequence[Question], options: SolveOptions) -> Iterator[tuple[int, Answer]]:
-        """(number of the question, its answer), as they are done."""
+        """Yield (number of the question, its answer) in the order of completion."""
         return solve(questions, self.model_for, options)
 
 
 def routes() -> dict[str, str]:
-    """What each packaged checkpoint answers, by its name, such as "Sudoku, 9×9"."""
+    """The puzzles of every packaged checkpoint by its name, such as "Sudoku, 9×9"."""
     result: dict[str, str] = {}
     for record in TASKS.values():
         if not isinstance(record, GridTask) or record.checkpoint is None:
@@ -159,8 +159,8 @@ def routes() -> dict[str, str]:
         for side in SIDES:
             sides.setdefault(record.checkpoint(side), []).append(side)
         general = max(sides, key=lambda name: len(sides[name]))
-        for name, of_name in sides.items():
-            sizes = ", ".join(f"{side}×{side}" for side in of_name)
+        for name, sides_of_name in sides.items():
+            sizes = ", ".join(f"{side}×{side}" for side in sides_of_name)
             if name == general:
                 sizes = "other sizes" if len(sides) > 1 else "any size"
             result[name] = f"{record.name}, {sizes}"
@@ -180,7 +180,7 @@ def load(name: str | Path | None, *, device: str = "auto", **options: Any) -> Mo
 
 
 def load(name: str | Path | None = None, *, device: str = "auto", **options: Any) -> Model | Router:
-    """`Model.from_pretrained`; without a name the packaged models, each for the puzzles of its task and size."""
+    """Load a model (`Model.from_pretrained`), or without a name a router of the packaged models."""
     return Router(device) if name is None else Model.from_pretrained(name, device=device, **options)
 
 

@@ -25,7 +25,7 @@ from serrm.solving.solve import arc_evaluation, arc_refusal
 
 BATCH_SIZE = {"cpu": 64, "cuda": 512}  # 9×9 puzzles per batch
 NOTHING = "nothing_to_score"
-# Not for a file, whose puzzles may stand in any order: what says which of them were solved.
+# Fields left out because the puzzles of a file may be in any order.
 LEFT_OUT = {"task_type", "headline_steps", "num_puzzles_after", "puzzles", "solved", "credits"}
 
 
@@ -41,7 +41,7 @@ def score_file(
 
     A Sudoku or a maze without an answer is solved exactly, and left out if it has no solution. Test inputs of ARC
     tasks are left out if they have no answer or the model cannot answer them. What is left out is counted. The result
-    has the sets of an evaluation (`serrm.scoring.schema`) without what says which puzzles were solved.
+    has the sets of an evaluation (`serrm.scoring.schema`) without the fields on single puzzles.
 
     Raises ValueError for a damaged checkpoint, a malformed file, a puzzle of another task or a wrong answer, and if
     nothing can be scored.
@@ -59,11 +59,12 @@ def score_file(
     try:
         if isinstance(TASKS[task], GridTask):
             sizes = sorted(by_side.items())
-            sets = {f"{side}x{side}": _score_size(predictor, side, own, depths) for side, own in sizes}
-        else:
             sets = {
-                "arc": _score_votes(predictor, [each for own in by_side.values() for each in own], depths)
+                f"{side}x{side}": _score_size(predictor, side, questions, depths) for side, questions in sizes
             }
+        else:
+            questions = [question for of_side in by_side.values() for question in of_side]
+            sets = {"arc": _score_votes(predictor, questions, depths)}
     except torch.OutOfMemoryError as error:
         raise ValueError(
             f"{device} has too little memory for {predictor.batch_size} puzzles at once; lower the batch size"
@@ -84,7 +85,7 @@ def score_file(
 def _score_size(
     predictor: Predictor, side: int, questions: Sequence[Question], depths: Sequence[int]
 ) -> dict[str, Any]:
-    """Scores of the puzzles of one size, with the counts of those that came without an answer."""
+    """Scores of the puzzles of one size, with the counts of those without a given answer."""
     task = predictor.loaded.settings.kind
     record, name = grid_task(task), f"{side}x{side}"
     if reason := refusal(predictor.loaded.model, side, record.alphabet(side).num_symbols):
@@ -94,39 +95,41 @@ def _score_size(
         record.solution(grid) if question.answer is None else question.answer
         for question, grid in zip(questions, grids, strict=True)
     ]
-    kept = [place for place, answer in enumerate(answers) if answer is not None]
+    kept = [number for number, answer in enumerate(answers) if answer is not None]
     counts = {
-        "num_answers_computed": sum(questions[place].answer is None for place in kept),
+        "num_answers_computed": sum(questions[number].answer is None for number in kept),
         "num_without_solution": len(questions) - len(kept),
     }
-    tokens = np.array([grids[place] for place in kept], dtype=np.uint8)
+    tokens = np.array([grids[number] for number in kept], dtype=np.uint8)
     if not kept or not record.is_open(tokens).any():
         return {"status": NOTHING, "reason": "no puzzle with a blank cell and a solution", **counts}
-    right = np.stack([np.ravel(answers[place]) for place in kept])  # type: ignore[arg-type]
-    are_right = record.are_labels(tokens, right)
-    if not are_right.all():
+    labels = np.stack([np.ravel(answers[number]) for number in kept])  # type: ignore[arg-type]
+    are_labels = record.are_labels(tokens, labels)
+    if not are_labels.all():
         raise ValueError(
-            f"{questions[kept[int(np.argmin(are_right))]].place}: the given answer breaks the rules"
+            f"{questions[kept[int(np.argmin(are_labels))]].place}: the given answer breaks the rules"
         )
-    puzzles = PuzzleArrays(name, side, tokens, right, task)
-    others = OtherSolutions(task, 0)
-    scores = score_set(predictor, puzzles, depths, gallery=others)
-    return {**as_dict(scores), **counts, **others.counts()}
+    puzzles = PuzzleArrays(name, side, tokens, labels, task)
+    other_solutions = OtherSolutions(task, 0)
+    scores = score_set(predictor, puzzles, depths, gallery=other_solutions)
+    return {**as_dict(scores), **counts, **other_solutions.counts()}
 
 
 @dataclass
 class OtherSolutions(Gallery):
-    """Counts the predictions that are another solution than the answer, of a task that has such puzzles."""
+    """Count the predictions that solve the puzzle but differ from the answer."""
 
     nums: Counter[str] = field(default_factory=Counter)
 
-    def add(self, of: str, side: int, found: Predicted, name: Callable[[int], str], votes: int = 1) -> None:
-        """Count those of a batch."""
+    def add(
+        self, set_name: str, side: int, predicted: Predicted, name: Callable[[int], str], votes: int = 1
+    ) -> None:
+        """Count the other solutions of a batch."""
         record = grid_task(self.task)
         if record.verify is not None and not record.criteria:
-            is_solution = record.obeys(found.batch.questions, found.tokens)
-            self.nums[str(found.step)] += int(
-                (is_solution & (found.tokens != found.batch.answers).any(axis=1)).sum()
+            is_solution = record.obeys(predicted.batch.questions, predicted.tokens)
+            self.nums[str(predicted.step)] += int(
+                (is_solution & (predicted.tokens != predicted.batch.answers).any(axis=1)).sum()
             )
 
     def counts(self) -> dict[str, dict[str, int]]:
@@ -157,5 +160,5 @@ def as_dict(scores: ScoredSet | RefusedSet) -> dict[str, Any]:
 
 
 def depths_up_to(steps: int) -> list[int]:
-    """1, 2, 4, … and `steps` itself."""
+    """The powers of two below `steps`, and `steps`."""
     return sorted({2**power for power in range(steps.bit_length())} | {steps})

@@ -34,8 +34,8 @@ from serrm.puzzles.tasks import ARC, TASKS, grid_task, question_task
 from serrm.reading.question import Question
 from serrm.scoring.tally import Key, Pool, add_vote, grid_key, ranked
 
-FIRST_STEPS = 16  # supervision steps of an attempt that guesses follow
-ONLY_STEPS = 128  # and of one without guesses after it
+FIRST_STEPS = 16  # supervision steps of the first attempt if guesses follow
+ONLY_STEPS = 128  # and if none follow
 PATIENCE = 4  # steps for which a prediction must stay the same if no rule verifies it
 CONFIDENT = 0.9  # softmax probability from which a cell is a hint to the exact solver
 NUM_VOTES = 8  # most augmentations of an ARC task that vote: the dihedral ones, on which SE-RRM is trained
@@ -64,7 +64,7 @@ class Trace:
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """The outcome of one puzzle of the input.
+    """The answer to one puzzle of the input.
 
     `place` is the file and line of the puzzle, `question` its text. `cells` are the answer's tokens, or the colours of
     an ARC grid, None without an answer. `steps` counts the supervision steps of all `attempts`, and `seconds` is the
@@ -82,7 +82,7 @@ class Answer:
     seconds: float = 0.0
     remark: str = ""
     trace: Trace | None = None
-    notation: Notation | None = None  # the signs of the question, in which the answer is written, too
+    notation: Notation | None = None  # the signs of the question, which the answer uses too
 
     @property
     def grid(self) -> UInt8[np.ndarray, "_ _"]:
@@ -139,7 +139,7 @@ def status_line(answer: Answer) -> str:
 
 
 def cost(answer: Answer) -> str:
-    """Steps and seconds; empty if the network was not asked."""
+    """Steps and seconds; empty if the network was not used."""
     unit = "step" if answer.steps == 1 else "steps"
     return f"{answer.steps} {unit}, {answer.seconds:.3f} s" if answer.steps else ""
 
@@ -203,7 +203,7 @@ class SolveOptions:
     budget: int = 4096
     seconds: float | None = None
     max_steps: int | None = None
-    precision: str = "auto"  # the faster if puzzles fill more than a batch, else float32
+    precision: str = "auto"  # the faster one on this machine
     batch_size: int | None = None  # 9×9 Sudoku per batch, larger grids fewer; None fits it to the memory
     is_exact: bool = False  # an exact solver answers what the network leaves unsolved
     has_trace: bool = False
@@ -230,9 +230,9 @@ class SolveOptions:
 def solve(
     questions: Sequence[Question], model_for: Callable[[Question], LoadedModel], options: SolveOptions
 ) -> Iterator[tuple[int, Answer]]:
-    """Yield (number of the question, its answer) as they are done.
+    """Yield (number of the question, its answer) in the order of completion.
 
-    `model_for` gives the checkpoint of a question. ValueError if the device has too little memory for a batch.
+    `model_for` returns the checkpoint for a question. ValueError if the device has too little memory for a batch.
     """
     groups: dict[tuple[int, int], tuple[LoadedModel, dict[int, Question]]] = {}
     for number, question in enumerate(questions):
@@ -243,13 +243,13 @@ def solve(
             groups.setdefault((id(loaded), side), (loaded, {}))[1][number] = question
         else:
             reason = f"the puzzle's task is {question.task}, but the checkpoint's task is {task}"
-            yield number, _unasked(question, Status.UNSUPPORTED, reason)
+            yield number, _without_network(question, Status.UNSUPPORTED, reason)
     for (_, side), (loaded, group) in groups.items():
         yield from _solve_size(loaded, side, group, options)
 
 
 def early_remark(question: Question) -> str:
-    """What is known of a question before it is solved: that it leaves everything open; else empty."""
+    """A remark on a question before it is solved: a caveat if all cells are open; else empty."""
     if question.task == ARC:
         return ""
     record = grid_task(question.task)
@@ -258,49 +258,53 @@ def early_remark(question: Question) -> str:
 
 
 def in_order(answers: Iterable[tuple[int, Answer]]) -> Iterator[Answer]:
-    """The answers in the order of their numbers 0, 1, …, each as soon as those before it are there."""
-    done: dict[int, Answer] = {}
-    num_given = 0
+    """Yield the answers in the order of their numbers 0, 1, …, as early as this order allows."""
+    waiting: dict[int, Answer] = {}
+    next_number = 0
     for number, answer in answers:
-        done[number] = answer
-        while num_given in done:
-            yield done.pop(num_given)
-            num_given += 1
+        waiting[number] = answer
+        while next_number in waiting:
+            yield waiting.pop(next_number)
+            next_number += 1
 
 
 def _solve_size(
     loaded: LoadedModel, side: int, group: Mapping[int, Question], options: SolveOptions
 ) -> Iterator[tuple[int, Answer]]:
-    """(number, answer) of the questions of one checkpoint and size, as they are done."""
+    """Yield (number, answer) for the questions of one checkpoint and size, in the order of completion."""
     record, device = TASKS[loaded.settings.kind], loaded.model.initial.device
-    num_symbols, asked = record.alphabet(side).num_symbols, dict[int, Question]()
-    cannot = refusal(loaded.model, side, num_symbols)
+    num_symbols, solvable = record.alphabet(side).num_symbols, dict[int, Question]()
+    size_refusal = refusal(loaded.model, side, num_symbols)
     for number, question in group.items():
-        reason = cannot or (arc_refusal(loaded, question) if question.task == ARC else None)
+        reason = size_refusal or (arc_refusal(loaded, question) if question.task == ARC else None)
         if reason:
-            yield number, _unasked(question, Status.UNSUPPORTED, reason)
+            yield number, _without_network(question, Status.UNSUPPORTED, reason)
         elif isinstance(record, GridTask) and (reason := record.flaw(question.cells.reshape(-1))):
-            yield number, _unasked(question, Status.CONTRADICTORY, reason)
+            yield number, _without_network(question, Status.CONTRADICTORY, reason)
         else:
-            asked[number] = question
-    if not asked:
+            solvable[number] = question
+    if not solvable:
         return
-    subject = Votes(loaded, asked) if isinstance(record, ArcTask) else Grids(loaded, side, asked)
+    puzzles = (
+        ArcTestInputs(loaded, solvable)
+        if isinstance(record, ArcTask)
+        else GridPuzzles(loaded, side, solvable)
+    )
     dtype = DTYPES[resolved_precision(options.precision, device)]
     if options.batch_size is None:
         rows = rows_in_memory(loaded.model, side, num_symbols, dtype)
     else:
         rows = rows_at_once(side, options.batch_size, num_symbols)
-    limits = options.limits(record, subject.num_searches)
-    searches = (each for number in asked for each in subject.searches(number))
-    parts: dict[int, list[Search]] = {number: [] for number in asked}
+    limits = options.limits(record, puzzles.num_searches)
+    searches = (part for number in solvable for part in puzzles.searches(number))
+    finished: dict[int, list[Search]] = {number: [] for number in solvable}
     try:
         loss = loaded.settings.train.loss
-        for each in search(loaded.model, searches, num_symbols, record, limits, rows, loss, dtype):
-            own = parts[each.key]
-            own.append(each)
-            if len(own) == subject.num_searches:
-                yield each.key, _answer(subject, each.key, asked[each.key], own, options)
+        for part in search(loaded.model, searches, num_symbols, record, limits, rows, loss, dtype):
+            number, parts = part.key, finished[part.key]
+            parts.append(part)
+            if len(parts) == puzzles.num_searches:
+                yield number, _answer(puzzles, number, solvable[number], parts, options)
     except torch.OutOfMemoryError as error:
         raise ValueError(
             f"{device} has too little memory for {rows} puzzles at once; lower the batch size"
@@ -308,12 +312,16 @@ def _solve_size(
 
 
 def _answer(
-    subject: "Grids | Votes", number: int, question: Question, parts: Sequence[Search], options: SolveOptions
+    puzzles: "GridPuzzles | ArcTestInputs",
+    number: int,
+    question: Question,
+    parts: Sequence[Search],
+    options: SolveOptions,
 ) -> Answer:
     start = time.perf_counter()
-    found, cells, remark = subject.chosen(number, parts)
-    status = Status.VERIFIED if found.is_verified else Status.UNVERIFIED
-    trace = Trace(subject.task, subject.side, found.question, found.history) if options.has_trace else None
+    best, cells, remark = puzzles.best(number, parts)
+    status = Status.VERIFIED if best.is_verified else Status.UNVERIFIED
+    trace = Trace(puzzles.task, puzzles.side, best.question, best.history) if options.has_trace else None
     answer = Answer(
         question.place,
         question.task,
@@ -325,18 +333,18 @@ def _answer(
         trace=trace,
         notation=question.notation,
     )
-    if isinstance(subject, Grids) and options.is_exact and not found.is_verified:
-        answer = subject.solved_exactly(number, found, answer)
+    if isinstance(puzzles, GridPuzzles) and options.is_exact and not best.is_verified:
+        answer = puzzles.solved_exactly(number, best, answer)
     seconds = sum(part.seconds for part in parts) + time.perf_counter() - start
     steps, attempts = (sum(getattr(part, name) for part in parts) for name in ("steps", "attempts"))
     return replace(answer, steps=steps, attempts=attempts, seconds=seconds)
 
 
-def _unasked(question: Question, status: Status, remark: str) -> Answer:
+def _without_network(question: Question, status: Status, remark: str) -> Answer:
     return Answer(question.place, question.task, question.text, None, status, remark=remark)
 
 
-class Grids:
+class GridPuzzles:
     """Puzzles of a `GridTask` and one size, by number."""
 
     num_searches = 1  # of a puzzle
@@ -350,8 +358,8 @@ class Grids:
         """The one search."""
         yield Search(number, self.questions[number].cells.reshape(-1))
 
-    def chosen(self, number: int, parts: Sequence[Search]) -> tuple[Search, Grid, str]:
-        """The search that counts, its answer, and a remark. Padding is shown as a cell without an answer."""
+    def best(self, number: int, parts: Sequence[Search]) -> tuple[Search, Grid, str]:
+        """The search, its answer and a remark. Padding in the answer becomes a blank cell."""
         answer, blank = parts[0].answer, self.record.blank
         assert answer is not None and blank is not None
         question = self.questions[number]
@@ -365,16 +373,16 @@ class Grids:
     def _square(self, tokens: Tokens) -> Grid:
         return tokens.reshape(self.side, self.side)
 
-    def solved_exactly(self, number: int, found: Search, answer: Answer) -> Answer:
+    def solved_exactly(self, number: int, network: Search, answer: Answer) -> Answer:
         """The exact solver's answer, or the network's where the task has no exact solver.
 
-        The cells of which the network is sure are the solver's hints.
+        The cells of which the network is certain are hints for the solver.
         """
         if self.record.solutions is None:
             return answer
-        assert found.answer is not None and found.certainty is not None
-        is_hint = (found.question == self.record.blank) & (found.certainty >= CONFIDENT)
-        hints = {cell: int(found.answer[cell]) for cell in np.flatnonzero(is_hint).tolist()}
+        assert network.answer is not None and network.certainty is not None
+        is_hint = (network.question == self.record.blank) & (network.certainty >= CONFIDENT)
+        hints = {cell: int(network.answer[cell]) for cell in np.flatnonzero(is_hint).tolist()}
         solutions = list(islice(self.record.solutions(self.questions[number].cells.reshape(-1), hints), 2))
         answer = replace(answer, by=self.record.exact_method)
         if not solutions:
@@ -385,17 +393,17 @@ class Grids:
         return replace(answer, cells=self._square(solutions[0]), status=Status.VERIFIED, remark=remark)
 
 
-class Votes:
-    """Test inputs of ARC tasks, by number, each in the augmentations that vote on its answer.
+class ArcTestInputs:
+    """Test inputs of ARC tasks, by number, in the augmentations that vote on their answers.
 
-    A model knows an ARC task by rows of its task-type table, one per augmentation, so it can answer only the tasks it
+    A model has a row of its task-type table for every augmentation of an ARC task, so it can answer only tasks that it
     was trained on; its configuration names them in the order of the rows. (Section "ARC-AGI".)
     """
 
     def __init__(self, loaded: LoadedModel, questions: Mapping[int, Question]) -> None:
         self.evaluation = arc_evaluation(loaded, list(questions.values()))
         self.task, self.side, self.questions = loaded.settings.kind, self.evaluation.side, questions
-        self.first = {number: place * self.evaluation.num_votes for place, number in enumerate(questions)}
+        self.first = {number: row * self.evaluation.num_votes for row, number in enumerate(questions)}
         self.num_searches = min(NUM_VOTES, self.evaluation.num_votes)  # of a test input
 
     def searches(self, number: int) -> Iterator[Search]:
@@ -404,22 +412,22 @@ class Votes:
         for tokens, task_type in zip(batch.questions, batch.task_types.tolist(), strict=True):
             yield Search(number, tokens, task_type)
 
-    def chosen(self, number: int, parts: Sequence[Search]) -> tuple[Search, Grid, str]:
+    def best(self, number: int, parts: Sequence[Search]) -> tuple[Search, Grid, str]:
         """The first search whose grid won the vote, as evaluation counts it (`serrm.scoring.tally`)."""
-        plain = [self._undone(number, part) for part in parts]
-        grids = [decode(part.history[-1], self.side) for part in plain]
+        undone = [self._undone(number, part) for part in parts]
+        grids = [decode(part.history[-1], self.side) for part in undone]
         pools: dict[Key, Pool] = {}
-        for grid, part in zip(grids, plain, strict=True):
+        for grid, part in zip(grids, undone, strict=True):
             assert part.certainty is not None
             add_vote(pools, grid, float(part.certainty.min()))
-        best = ranked(pools)[0]
-        first = [grid_key(grid) for grid in grids].index(best)
-        return plain[first], grids[first], f"{pools[best].num_votes} of {len(parts)} augmentations agree"
+        winner = ranked(pools)[0]
+        first = [grid_key(grid) for grid in grids].index(winner)
+        return undone[first], grids[first], f"{pools[winner].num_votes} of {len(parts)} augmentations agree"
 
     def _undone(self, number: int, part: Search) -> Search:
-        """A search with its predictions in the frame of the task itself."""
-        place = self.first[number] + part.task_type % self.evaluation.num_votes
-        grids = [self.evaluation.undo(place, prediction[None])[0] for prediction in part.history]
+        """A search with its predictions in the frame of the task, without the augmentation."""
+        row = self.first[number] + part.task_type % self.evaluation.num_votes
+        grids = [self.evaluation.undo(row, prediction[None])[0] for prediction in part.history]
         question = encode(self.questions[number].cells, self.side)
         return replace(part, question=question, history=[encode(grid, self.side) for grid in grids])
 
@@ -440,23 +448,26 @@ def arc_evaluation(loaded: LoadedModel, questions: Sequence[Question]) -> ArcEva
     """The test inputs of ARC tasks in all augmentations that a model was trained on; unknown answers are empty."""
     run, side, names = loaded.settings, int(loaded.config["side"]), tuple(loaded.config["puzzles"])
     index = np.zeros((len(names), run.arrays.num_augmentations + 1, 11), dtype=np.uint8)
-    places = [names.index(question.name) for question in questions]
-    numbers, seen = list[int](), Counter[int]()
-    for place in places:
-        index[place] = draw_variants(names[place], index.shape[1], run.arrays.seed)
-        numbers.append(seen[place])
-        seen[place] += 1
+    tasks = [names.index(question.name) for question in questions]
+    numbers, num_inputs = list[int](), Counter[int]()
+    for task in tasks:
+        index[task] = draw_variants(names[task], index.shape[1], run.arrays.seed)
+        numbers.append(num_inputs[task])
+        num_inputs[task] += 1
     empty = np.zeros((0, 0), dtype=np.uint8)
-    grids = [question.cells for question in questions]
-    answers = [empty if question.answer is None else question.answer for question in questions]
-    parts = {"question": grids, "answer": answers}
+    grids = {
+        "question": [question.cells for question in questions],
+        "answer": [empty if question.answer is None else question.answer for question in questions],
+    }
     arrays = ArcArrays(
         side,
         names,
         index,
-        puzzles=np.array(places),
+        puzzles=np.array(tasks),
         numbers=np.array(numbers),
-        **{f"{part}s": np.stack([encode(grid, side) for grid in own]) for part, own in parts.items()},
-        **{f"{part}_sizes": np.array([grid.shape for grid in own], np.uint8) for part, own in parts.items()},
+        **{f"{name}s": np.stack([encode(grid, side) for grid in part]) for name, part in grids.items()},
+        **{
+            f"{name}_sizes": np.array([grid.shape for grid in part], np.uint8) for name, part in grids.items()
+        },
     )
     return ArcEvaluation(arrays, index.shape[1])

@@ -23,7 +23,7 @@ SECONDS = typer.Option(None, min=0, help="Stop with a checkpoint after this many
 
 
 @app.command()
-def train(
+def main(
     settings: Path = SETTINGS,
     arrays: Path = ARRAYS,
     target: Path = TARGET,

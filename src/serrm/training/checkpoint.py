@@ -27,18 +27,18 @@ STATE = "training_state.pt"
 CONFIG = "config.json"
 SUMS = "SHA256SUMS"  # as sha256sum writes and checks them
 FACTS = "facts"  # the key of a snapshot's metadata
-SNAPSHOTS = "snapshots"  # EMA weights along the way, in a checkpoint and in the scratch folder of a run
+SNAPSHOTS = "snapshots"  # EMA weights of earlier steps, in a checkpoint and in the scratch folder of a run
 
 
 def write_checkpoint(
     target: Path, weights: Mapping[str, Tensor], state: Mapping[str, Any] | None, config: Mapping[str, Any]
 ) -> None:
-    """Write the files under another name, then let them take target's place.
+    """Write a checkpoint under a temporary name, then rename it.
 
     Without a `state` training cannot resume from it.
     """
     with new_directory(target) as folder:
-        # Written from memory, so a full disk raises OSError; PyTorch and safetensors would raise errors of their own.
+        # Written from memory, so a full disk raises OSError; PyTorch and safetensors raise other errors.
         (folder / MODEL).write_bytes(save({name: tensor.contiguous() for name, tensor in weights.items()}))
         if state is not None:
             content = io.BytesIO()
@@ -82,7 +82,7 @@ def write_sums(folder: Path) -> None:
 
 
 def damage(checkpoint: Path) -> str | None:
-    """Describe the first damaged file of a checkpoint in a few words; None if all files are as they were written."""
+    """Describe the first damaged file of a checkpoint briefly; None if all files have their checksums."""
     try:
         lines = (checkpoint / SUMS).read_text().splitlines()
         for expected, name in (line.split("  ", 1) for line in lines):
@@ -96,23 +96,23 @@ def damage(checkpoint: Path) -> str | None:
 def check(checkpoint: Path) -> None:
     """Raise ValueError if there is no checkpoint, or if one of its files is not as it was written."""
     for name in (MODEL, CONFIG):
-        _found(checkpoint, name)
+        _existing_file(checkpoint, name)
     if wrong := damage(checkpoint):
         raise ValueError(f"{checkpoint} is damaged: {wrong}")
 
 
 def read_weights(checkpoint: Path) -> dict[str, Tensor]:
     """The EMA weights of a checkpoint. ValueError if there is none."""
-    return load_file(_found(checkpoint, MODEL))
+    return load_file(_existing_file(checkpoint, MODEL))
 
 
 def read_config(checkpoint: Path) -> dict[str, Any]:
     """Read config.json: settings, data and results. ValueError if there is no checkpoint."""
-    config: dict[str, Any] = json.loads(_found(checkpoint, CONFIG).read_text())
+    config: dict[str, Any] = json.loads(_existing_file(checkpoint, CONFIG).read_text())
     return config
 
 
-def _found(checkpoint: Path, name: str) -> Path:
+def _existing_file(checkpoint: Path, name: str) -> Path:
     if not (checkpoint / name).is_file():
         raise ValueError(f"{checkpoint}: no checkpoint here ({name} is missing)")
     return checkpoint / name
@@ -122,10 +122,10 @@ def read_training_state(
     checkpoint: Path, expected: Mapping[str, Any], device: torch.device
 ) -> dict[str, Any]:
     """Read the training state. ValueError naming the first of the `expected` entries that differs in config.json."""
-    found = read_config(checkpoint)
+    config = read_config(checkpoint)
     for key, value in expected.items():
-        if found[key] != value:
-            raise ValueError(f"{checkpoint}: made with {key} {found[key]!r}, which is now {value!r}")
+        if config[key] != value:
+            raise ValueError(f"{checkpoint}: made with {key} {config[key]!r}, which is now {value!r}")
     state: dict[str, Any] = torch.load(checkpoint / STATE, map_location=device, weights_only=True)
     return state
 
@@ -140,15 +140,16 @@ def latest_sound(folder: Path) -> Path | None:
 
     Returns None if there is no checkpoint at all. Raises ValueError if all are damaged.
     """
-    found = sorted(folder.glob("step_*"), reverse=True)
-    wrong = {path: damage(path) for path in found}
-    sound = next((path for path in found if wrong[path] is None), None)
+    checkpoints = sorted(folder.glob("step_*"), reverse=True)
+    damages = {path: damage(path) for path in checkpoints}
+    sound = next((path for path in checkpoints if damages[path] is None), None)
     if sound is None:
-        if found:
-            raise ValueError(f"{found[0]} is damaged: {wrong[found[0]]}; remove {folder} to start again")
+        if checkpoints:
+            newest = checkpoints[0]
+            raise ValueError(f"{newest} is damaged: {damages[newest]}; remove {folder} to start again")
         return None
-    for path in found[: found.index(sound)]:
-        log.warning("%s is damaged: %s; continuing from %s", path, wrong[path], sound.name)
+    for path in checkpoints[: checkpoints.index(sound)]:
+        log.warning("%s is damaged: %s; continuing from %s", path, damages[path], sound.name)
         shutil.rmtree(path)
     return sound
 

@@ -1,4 +1,4 @@
-"""Cross-entropy by stablemax, the loss of the paper, and the mean over labelled positions that every loss takes."""
+"""Cross-entropy by stablemax, the loss of the paper, and the mean over labelled positions, which all losses use."""
 
 import torch
 from jaxtyping import Float, Int
@@ -29,5 +29,5 @@ def stablemax_cross_entropy(
     weights = stablemax(logits.float())
     is_target = torch.nn.functional.one_hot(targets, logits.shape[-1]).bool()
     rest = weights.masked_fill(is_target, 0).sum(-1)
-    own = torch.where(targets != PAD, weights.masked_fill(~is_target, 0).sum(-1), 1)
-    return mean_over_labels(torch.log1p(rest / own), targets)
+    target_weights = torch.where(targets != PAD, weights.masked_fill(~is_target, 0).sum(-1), 1)
+    return mean_over_labels(torch.log1p(rest / target_weights), targets)

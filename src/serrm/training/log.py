@@ -22,17 +22,17 @@ def write_training_log(path: Path, records: Sequence[Record]) -> None:
 
 
 def read_training_log(path: Path) -> list[dict[str, int | float]]:
-    """The records of a training log. ValueError naming the file if something else is in it."""
+    """Read the records of a training log. ValueError naming the file if it is malformed."""
     return [record for _, record in _rows(path)]
 
 
 def read_training_curve(path: Path, run: str) -> list[dict[str, int | float]]:
-    """The records of one run in the gathered logs of a profile, with fewer digits. ValueError as above."""
-    return [record for of, record in _rows(path) if of == run]
+    """Read the records of one run from a profile's gathered logs. ValueError naming a malformed file."""
+    return [record for name, record in _rows(path) if name == run]
 
 
 def _rows(path: Path) -> Iterator[tuple[str, dict[str, int | float]]]:
-    """Name of the run, empty in a log of one run, and record of every line."""
+    """Yield (name of the run, record) for every line; the name is empty in a log of one run."""
     with path.open(encoding="utf-8", newline="") as file:
         rows = csv.DictReader(file)
         try:

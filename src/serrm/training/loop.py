@@ -1,4 +1,25 @@
-"""The training loop: one optimiser step is one supervision step of all slots (paper, section 2.1).
+"""The training loop: one optimiser step is one supervision step of all B slots (paper, section 2.1).
+
+In the letters of the paper, with z the recurrent states, X the questions, Y the labels and θ the weights:
+
+    def training_step():
+        # refill: a slot that halted takes the next puzzle
+        for b in slots that halted:
+            X[b], Y[b], task type[b] = the next augmented puzzle
+            z[b] = z_init; steps[b] = 0
+        steps += 1
+        # forward_backward: one supervision step, H cycles of L_c updates (equation 2)
+        E = E^H(X) + task types
+        without gradient:    z = update(z, E) for all updates except the last ones
+        with gradient:       z = update(z, E) for the last ones; logits = readout(z)
+        loss = (cross_entropy(logits, Y) + halting rule's loss).sum() / B
+        loss.backward(); z = z.detach()
+        # halt: the rule, or the last of the supervision steps
+        halted = rule(signal of the step, steps) | (steps >= max_supervision_steps)
+        # update
+        θ = optimiser(θ, dloss/dθ; learning rate of the step)
+        task types of the batch = sign_sgd(task types, dloss/dtask types)
+        EMA = ema · EMA + (1 − ema) · θ
 
 Nothing here prints, logs or reads files. Training resumes from `Trainer.state_dict` bit for bit. The slots may be
 spread over processes and go through the model in pieces. This changes the numbers only by rounding, and with dropout
@@ -9,6 +30,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
@@ -60,8 +82,8 @@ class Trainer:
         self.parameters: list[Tensor] = trained(self.model)
         self.ema = [p.detach().clone() for p in self.parameters]
         self.optimizer = settings.optimizer.build(self.model, settings)
-        own, dtype = self.processes.own(settings.batch_size), DTYPES[settings.precision]
-        self.slots: Slots = empty_slots(settings.batch_size, own, stream, self.model, dtype)
+        local, dtype = self.processes.local_range(settings.batch_size), DTYPES[settings.precision]
+        self.slots: Slots = empty_slots(settings.batch_size, local, stream, self.model, dtype)
         self.tally = self._empty_tally()
 
     def _empty_tally(self) -> Tally:
@@ -77,7 +99,7 @@ class Trainer:
         """Train to the last step; yields after every step its record, or None where none is due."""
         self.model.train()
         while self.step < self.num_steps:
-            rate = self._take_step()
+            rate = self._training_step()
             is_due = self.step % self.settings.log_every == 0 or self.step == self.num_steps
             yield self._record(rate) if is_due else None
 
@@ -93,31 +115,24 @@ class Trainer:
             **{name: float(total) / max(1, tally.num_steps) for name, total in tally.log.items()},
         }
 
-    def _take_step(self) -> float:
+    def _training_step(self) -> float:
+        """Take the step of the module's pseudo-code; returns its learning rate."""
         slots = self.slots
         slots.refill(self.stream, self.model)
         slots.num_steps += 1
-        rate = self.settings.rate(self.step, self.num_steps)
         results = []
         for piece in slots.pieces(self.micro_batch):
-            result = self.supervision_step(piece)
-            slots.go_on(piece, result.state)
+            result = self.forward_backward(piece)
+            slots.set_state(piece, result.state)
             results.append(result._replace(state=()))
-        is_solved = torch.cat([each.is_solved for each in results])
-        self._halt(_joined([each.signal for each in results]))
-        log = {name: torch.stack([each.log[name] for each in results]).sum() for name in results[0].log}
-        self._count(torch.stack([each.loss for each in results]).sum(), is_solved, log)
-        task_gradients = _joined([each.task_gradients for each in results])
-        for group in self.optimizer.param_groups:
-            group["lr"] = rate
-        self.optimizer.step()
-        self.optimizer.zero_grad()
-        self._update_task_types(task_gradients, rate)
-        self._update_ema()
+        self._halt(_joined([result.signal for result in results]))
+        self._add_up(results)
+        rate = self.settings.rate(self.step, self.num_steps)
+        self._update(_joined([result.task_gradients for result in results]), rate)
         self.step += 1
         return rate
 
-    def supervision_step(self, piece: Piece) -> PieceResult:
+    def forward_backward(self, piece: Piece) -> PieceResult:
         """Take one supervision step of some slots, forward and backward; it changes only the gradients."""
         seed_dropout(self.seed, self.step, piece.first)
         settings = self.settings
@@ -132,13 +147,13 @@ class Trainer:
             before=piece.state,
             output=output,
             losses=settings.loss.losses(output.logits, piece.targets),
-            is_solved=solved(output.logits.detach(), piece.targets),
+            is_solved=self._are_solved(output.logits.detach(), piece),
             num_steps=piece.num_steps,
             max_steps=settings.max_supervision_steps,
         )
         total = step.losses.sum()
-        for further in (settings.halting.loss(step), output.loss):
-            total = total if further is None else total + further.sum()
+        for term in (settings.halting.loss(step), output.loss):
+            total = total if term is None else total + term.sum()
         (total / settings.batch_size).backward()
         with torch.no_grad():
             signal = settings.halting.signal(step)
@@ -151,6 +166,17 @@ class Trainer:
             {name: values.detach().sum() / settings.batch_size for name, values in output.log.items()},
         )
 
+    def _are_solved(self, logits: Float[Tensor, "b I K"], piece: Piece) -> Bool[Tensor, " b"]:
+        """Find the solved puzzles by the label, or by the rule of a task for which any answer that obeys it is right.
+
+        The rule runs on the host, so a step then waits for the device.
+        """
+        if self.stream.are_right is None:
+            return solved(logits, piece.targets)
+        grids = (piece.tokens, logits.argmax(-1), piece.targets)
+        are_right = self.stream.are_right(*(grid.cpu().numpy().astype(np.uint8) for grid in grids))
+        return torch.from_numpy(are_right).to(logits.device)
+
     def _halt(self, signal: Shaped[Tensor, "b *_"] | None) -> None:
         """Decide which of all B slots halt; every process decides the same."""
         num_steps, most = self.slots.num_steps, self.settings.max_supervision_steps
@@ -161,22 +187,32 @@ class Trainer:
         )
         self.slots.is_halted = is_halted | (num_steps >= most)
 
-    def _count(
-        self, loss: Float[Tensor, ""], is_solved: Bool[Tensor, " b"], log: dict[str, Float[Tensor, ""]]
-    ) -> None:
-        """Add up gradients and counts over the processes, in one message."""
+    def _add_up(self, results: list[PieceResult]) -> None:
+        """Add up gradients and the tally's counts over the processes, in one message."""
         slots, tally = self.slots, self.tally
-        is_halted = to_device(slots.is_halted[slots.own], is_solved.device)
+        loss = torch.stack([result.loss for result in results]).sum()
+        is_solved = torch.cat([result.is_solved for result in results])
+        log = {name: torch.stack([result.log[name] for result in results]).sum() for name in results[0].log}
+        is_halted = to_device(slots.is_halted[slots.local], is_solved.device)
         num_solved = (is_solved & is_halted).sum().to(loss.dtype)
-        counted = torch.stack([loss, num_solved, *(each.to(loss.dtype) for each in log.values())])
+        counts = torch.stack([loss, num_solved, *(value.to(loss.dtype) for value in log.values())])
         gradients = [p.grad for p in self.parameters if p.grad is not None]
-        self.processes.add_up([*gradients, counted])
-        tally.loss += counted[0]
-        tally.num_solved += counted[1]
-        for name, value in zip(log, counted[2:], strict=True):
+        self.processes.add_up([*gradients, counts])
+        tally.loss += counts[0]
+        tally.num_solved += counts[1]
+        for name, value in zip(log, counts[2:], strict=True):
             tally.log[name] = tally.log.get(name, 0) + value
         tally.num_halted += int(slots.is_halted.sum())
         tally.num_steps += 1
+
+    def _update(self, task_gradients: Float[Tensor, "b W"] | None, rate: float) -> None:
+        """Update weights, task types and EMA at this learning rate."""
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate
+        self.optimizer.step()
+        self.optimizer.zero_grad()
+        self._update_task_types(task_gradients, rate)
+        self._update_ema()
 
     def _update_task_types(self, gradients: Float[Tensor, "b W"] | None, rate: float) -> None:
         """Update each row that occurs in any process's slots once, by the sum of all its gradients."""
@@ -203,11 +239,11 @@ class Trainer:
 
         An optimiser that averages has other weights for that.
         """
-        kind, scored = self.settings.optimizer, self.ema
-        if kind.averages:
+        optimizer, averages = self.settings.optimizer, self.ema
+        if optimizer.averages:
             with torch.no_grad():
-                scored = kind.weights_to_score(self.optimizer, self.parameters)
-        means = {id(p): mean for p, mean in zip(self.parameters, scored, strict=True)}
+                averages = optimizer.weights_to_score(self.optimizer, self.parameters)
+        means = {id(p): mean for p, mean in zip(self.parameters, averages, strict=True)}
         named = self.model.state_dict(keep_vars=True)
         return {name: means.get(id(value), value).detach() for name, value in named.items()}
 
@@ -239,14 +275,14 @@ class Trainer:
         for mean, before in zip(self.ema, state["ema"], strict=True):
             mean.copy_(before)
         self.optimizer.load_state_dict(state["optimizer"])
-        saved, places = state["slots"], self.slots.own
+        saved, local = state["slots"], self.slots.local
         self.slots = Slots(
-            **{name: saved[name][places].clone() for name in EXAMPLE},
-            state=tuple(part[places].clone() for part in saved["state"]),
+            **{name: saved[name][local].clone() for name in EXAMPLE},
+            state=tuple(part[local].clone() for part in saved["state"]),
             num_steps=saved["num_steps"].cpu(),
             is_halted=saved["is_halted"].cpu(),
             position=saved["position"],
-            first=places.start,
+            first=local.start,
         )
         self.tally = Tally(**state["tally"])
 
@@ -267,5 +303,5 @@ def solved(logits: Float[Tensor, "B I K"], targets: Int[Tensor, "B I"]) -> Bool[
 
 def _joined(parts: list[Tensor | None]) -> Tensor | None:
     """Concatenate the parts; None if there are none."""
-    there = [part for part in parts if part is not None]
-    return torch.cat(there) if there else None
+    tensors = [part for part in parts if part is not None]
+    return torch.cat(tensors) if tensors else None

@@ -1,4 +1,4 @@
-"""The losses by name. One of one's own is a module and an entry here. Nothing here imports torch."""
+"""The losses by name. A custom loss is a module and an entry here. Nothing here imports torch."""
 
 from typing import Annotated, Final
 

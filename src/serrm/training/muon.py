@@ -66,45 +66,45 @@ class MuonAtan2:
     def __init__(
         self,
         matrices: Sequence[Tensor],
-        others: Sequence[Tensor],
+        other_parameters: Sequence[Tensor],
         betas: Betas,
         weight_decay: float,
         *,
         is_native: bool = False,
     ) -> None:
-        self.parts = {
+        self.optimizers = {
             "muon": Muon(matrices, 0.0, weight_decay=weight_decay),
-            "adam_atan2": AdamAtan2(others, 0.0, betas, weight_decay, is_native=is_native),
+            "adam_atan2": AdamAtan2(other_parameters, 0.0, betas, weight_decay, is_native=is_native),
         }
 
     @property
     def param_groups(self) -> list[dict[str, Any]]:
         """The parameter groups of both optimisers."""
-        return [group for part in self.parts.values() for group in part.param_groups]
+        return [group for optimizer in self.optimizers.values() for group in optimizer.param_groups]
 
     def step(self) -> None:
         """Update every parameter that has a gradient."""
-        for part in self.parts.values():
-            part.step()
+        for optimizer in self.optimizers.values():
+            optimizer.step()
 
     def zero_grad(self) -> None:
         """Clear all gradients."""
-        for part in self.parts.values():
-            part.zero_grad()
+        for optimizer in self.optimizers.values():
+            optimizer.zero_grad()
 
     def state_dict(self) -> dict[str, Any]:
         """The state of each optimiser by its name."""
-        return {name: part.state_dict() for name, part in self.parts.items()}
+        return {name: optimizer.state_dict() for name, optimizer in self.optimizers.items()}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Restore the states that `state_dict` gave."""
-        for name, part in self.parts.items():
-            part.load_state_dict(state_dict[name])
+        for name, optimizer in self.optimizers.items():
+            optimizer.load_state_dict(state_dict[name])
 
 
 def build_muon(model: RecurrentModel, betas: Betas, weight_decay: float) -> MuonAtan2:
     """Muon for the matrices of the networks, Adam-atan2 for embeddings and readout."""
     matrices = [p for p in model.networks.parameters() if p.ndim == 2]
-    known = {id(p) for p in matrices}
-    others = [p for p in trained(model) if id(p) not in known]
-    return MuonAtan2(matrices, others, betas, weight_decay, is_native=may_run_native(model))
+    matrix_ids = {id(p) for p in matrices}
+    other_parameters = [p for p in trained(model) if id(p) not in matrix_ids]
+    return MuonAtan2(matrices, other_parameters, betas, weight_decay, is_native=may_run_native(model))

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class MuonSettings(OptimizerSettings):
-    """Muon for the matrices of the networks, Adam-atan2 for embeddings and readout; ours."""
+    """Muon for the matrices of the networks, Adam-atan2 for embeddings and readout; an extension."""
 
     kind: Literal["muon"] = "muon"
 

@@ -1,4 +1,4 @@
-"""The optimisers by name. One of one's own is a module and an entry here. Nothing here imports torch."""
+"""The optimisers by name. A custom optimiser is a module and an entry here. Nothing here imports torch."""
 
 from typing import Annotated, Final
 

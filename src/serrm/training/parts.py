@@ -1,7 +1,7 @@
-"""Losses and optimisers as parts of a training: their settings, with what they do.
+"""Losses and optimisers: their settings, with the methods that training calls.
 
-A part has the field `kind`, its name. Where it has no settings besides, the name alone stands for it in params files.
-Only methods may import torch.
+The field `kind` is the name. In params files the name alone stands for settings without further values. Only methods
+may import torch.
 """
 
 from collections.abc import Callable
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 Betas = tuple[float, float]
 
 
-class Part(Settings):
-    """A part of a training, written as its name alone where that says everything."""
+class NamedSettings(Settings):
+    """Settings of a loss or an optimiser, written as the name alone where there are no other values."""
 
     if TYPE_CHECKING:
         kind: str
@@ -33,26 +33,26 @@ class Part(Settings):
         return values["kind"] if values.keys() == {"kind"} else values
 
 
-class LossSettings(Part):
-    """Settings of a loss, an entry of LOSSES, and what it makes of logits."""
+class LossSettings(NamedSettings):
+    """Settings of a loss, an entry of LOSSES, and its functions of logits."""
 
     def losses(self, logits: "Tensor", targets: "Tensor") -> "Tensor":
         """The loss of each puzzle, `B`, of logits `B I K` and targets `B I`; positions with target 0 do not count."""
         raise NotImplementedError
 
     def probabilities(self, logits: "Tensor") -> "Tensor":
-        """The probabilities of the symbols, `... K`, by which guesses are weighed."""
+        """The probabilities of the symbols, `... K`, which weigh guesses."""
         raise NotImplementedError
 
     def certainty(self, logits: "Tensor") -> "Tensor":
-        """The certainty of each cell's prediction, `...`, by which equal votes and uncertain cells are told apart."""
+        """The certainty of each cell's prediction, `...`, which orders equal votes and marks uncertain cells."""
         return self.probabilities(logits).amax(-1)
 
 
-class OptimizerSettings(Part):
-    """Settings of an optimiser, an entry of OPTIMIZERS, and what it does."""
+class OptimizerSettings(NamedSettings):
+    """Settings of an optimiser, an entry of OPTIMIZERS, and its construction."""
 
-    averages: ClassVar[bool] = False  # has weights to score of its own, so there is no EMA of them
+    averages: ClassVar[bool] = False  # computes the weights to score, so there is no EMA
 
     def build(self, model: "RecurrentModel", train: "TrainSettings") -> Any:
         """A torch.optim.Optimizer, or an object with its `param_groups`, `step`, `zero_grad` and state dicts.
@@ -62,5 +62,5 @@ class OptimizerSettings(Part):
         raise NotImplementedError
 
     def weights_to_score(self, optimizer: Any, parameters: "list[Tensor]") -> "list[Tensor]":
-        """The weights to evaluate and share, in the order of the parameters, of an optimiser that averages."""
+        """The weights to evaluate and share, in the order of the parameters, by an optimiser that averages."""
         raise NotImplementedError

@@ -8,16 +8,14 @@ another machine and back; the caller removes it once the result is in place.
 import json
 import logging
 import math
-import os
 import signal
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from serrm.arrays import open_stream, training_hash
 from serrm.arrays.stream import Stream, read_ahead
@@ -25,15 +23,15 @@ from serrm.core import devices
 from serrm.core.execution import Execution
 from serrm.core.files import hash_file, write_json, write_whole
 from serrm.core.processes import ALONE, Processes, joined_by_torchrun
-from serrm.core.progress import duration, progress_bar
-from serrm.kernels.accelerate import accelerate, runs_compiled
+from serrm.core.progress import progress_bar
+from serrm.kernels.accelerate import accelerate
 from serrm.kernels.precision import arithmetic, resolved_precision
 from serrm.models.recurrence import RecurrentModel, num_parameters
 from serrm.models.registry import build_model, flops
 from serrm.training import checkpoint as ckpt
 from serrm.training.loop import Record, Trainer
 from serrm.training.settings import RunSettings
-from serrm.training.slots import Piece, to_device
+from serrm.training.trial import estimate
 
 log = logging.getLogger(__name__)
 SETTINGS = "settings.json"  # the resolved settings, in the scratch folder
@@ -56,15 +54,15 @@ def stop_requests() -> Iterator[list[str]]:
     """Collect the name of a SIGTERM or Ctrl-C instead of ending the process; a second signal acts as usual."""
     received: list[str] = []
 
-    def note(number: int, _: object) -> None:
+    def collect(number: int, _: object) -> None:
         received.append(signal.Signals(number).name)
         restore()
 
     def restore() -> None:
-        for each, handler in previous.items():
-            signal.signal(each, handler)
+        for number, handler in previous.items():
+            signal.signal(number, handler)
 
-    previous = {number: signal.signal(number, note) for number in (signal.SIGTERM, signal.SIGINT)}
+    previous = {number: signal.signal(number, collect) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
         yield received
     finally:
@@ -88,7 +86,7 @@ def train(
     end = time.monotonic() + (execution.max_seconds or math.inf)
     with stop_requests() as requests, joined_by_torchrun(execution.device) as processes:
         training = TrainingRun(run, arrays, scratch / run.digest(), execution, processes)
-        training.train(on_record, requests, end)
+        training.run_steps(on_record, requests, end)
         step, num_steps, last = training.trainer.step, training.trainer.num_steps, training.checkpoint
         if processes.is_first:
             if step < num_steps:
@@ -113,25 +111,25 @@ class TrainingRun:
         examples = open_stream(arrays, run.arrays.num_augmentations, run.arrays.seed, hints=run.train.hints)
         stream = read_ahead(examples, run.train.batch_size)
         grid = stream.side**2, stream.num_symbols
-        per_puzzle = flops(run.model, *grid, run.train.halting, num_special=stream.num_special)
-        self.flops_per_step = run.train.batch_size * per_puzzle
+        flops_per_puzzle = flops(run.model, *grid, run.train.halting, num_special=stream.num_special)
+        self.flops_per_step = run.train.batch_size * flops_per_puzzle
         model = build_run_model(run, stream).to(self.device)
-        found = self._newest_checkpoint()
-        before = None if found is None else ckpt.read_config(found)
+        newest = self._newest_checkpoint()
+        config = None if newest is None else ckpt.read_config(newest)
         self.initial_sha256 = None  # of the weights that fine-tuning started from
         if run.train.init_from is not None:
-            begun = None if before is None else before["initial_sha256"]
-            self.initial_sha256 = begun or load_initial(model, Path(run.train.init_from))
+            sha256 = None if config is None else config["initial_sha256"]
+            self.initial_sha256 = sha256 or load_initial(model, Path(run.train.init_from))
         self.compiles = run.train.compile and self.device.type != "cpu"
         accelerate(model, is_native=execution.native, compiles=self.compiles)
-        precision = run.train.precision if before is None else before["training"]["precision"]
+        precision = run.train.precision if config is None else config["training"]["precision"]
         self.precision: str = processes.collect(resolved_precision(precision, self.device))[0]
         self.arithmetic = arithmetic(
             self.precision, self.device, is_native=execution.native, compiles=self.compiles
         )
         self.trainer = self._trainer(model, stream, self.precision)
-        if found is not None:
-            self._resume(found)
+        if newest is not None:
+            self._resume(newest)
 
     def _trainer(self, model: RecurrentModel, stream: Stream, precision: str) -> Trainer:
         run, micro_batch = self.settings, self.execution.micro_batch
@@ -143,32 +141,32 @@ class TrainingRun:
         """Path of the current step's checkpoint."""
         return self.folder / f"step_{self.trainer.step:09d}"
 
-    def train(self, on_record: Callable[[Record], None], requests: list[str], end: float) -> None:
-        """Train until done, a stop request or the time `end` of time.monotonic(); always leaves a checkpoint.
+    def run_steps(self, on_record: Callable[[Record], None], requests: list[str], end: float) -> None:
+        """Train until the last step, a stop request or the time `end` of time.monotonic(); always leave a checkpoint.
 
         `on_record` gets the records of earlier calls too.
         """
         trainer, is_first = self.trainer, self.processes.is_first
-        for earlier in self.records:
-            on_record(earlier)
+        for record_so_far in self.records:
+            on_record(record_so_far)
         self._log_estimate()
-        before, start = self.seconds, time.monotonic()
+        seconds_before, start = self.seconds, time.monotonic()
         saved, writing = start, 0.0  # when the last checkpoint was complete, and the seconds of writing it
-        steps_of_snapshots = snapshot_steps(trainer)
+        steps_with_snapshot = snapshot_steps(trainer)
         bar = progress_bar(
             self.settings.name, trainer.num_steps, unit="step", done=trainer.step, is_quiet=not is_first
         )
         with bar:
             for record in trainer.steps():
-                self.seconds = before + time.monotonic() - start
+                self.seconds = seconds_before + time.monotonic() - start
                 if record is not None:
                     self._check_loss(record["loss"])
                     self.records.append(record)
                     on_record(record)
-                    done = f"loss {record['loss']:.4g}, {record['train_fsr']:.1%} solved"
-                    bar.set_postfix_str(f"{done}, {self._speed():.3g} puzzles/s", refresh=False)
+                    result = f"loss {record['loss']:.4g}, {record['train_fsr']:.1%} solved"
+                    bar.set_postfix_str(f"{result}, {self._speed():.3g} puzzles/s", refresh=False)
                 bar.update()
-                if is_first and trainer.step in steps_of_snapshots:
+                if is_first and trainer.step in steps_with_snapshot:
                     self._write_snapshot()
                 now = time.monotonic()
                 is_due, is_over = self.processes.agree(
@@ -210,7 +208,7 @@ class TrainingRun:
         }
 
     def machine(self) -> dict[str, Any]:
-        """The content of machine.json: what the run took, which no result depends on.
+        """The content of machine.json: seconds, speed and memory of the run, on which no result depends.
 
         All processes have to call it together.
         """
@@ -264,7 +262,7 @@ class TrainingRun:
                 ckpt.write_checkpoint(self.checkpoint, self.trainer.ema_weights(), state, config)
             write_json(self.folder / MACHINE, machine)
             ckpt.prune(self.folder, NUM_KEPT)
-        self.processes.agree(True)  # nothing waits for an empty message
+        self.processes.agree(True)  # processes do not wait for an empty message
 
     def _check_loss(self, loss: float) -> None:
         """Raise ValueError if the mean loss per puzzle is NaN or far above that of guessing."""
@@ -272,42 +270,44 @@ class TrainingRun:
         if not loss <= EXPLODED * guessing:
             raise self._diverged(f"loss {loss:.4g} (guessing has {guessing:.3g})")
 
-    def _diverged(self, why: str) -> ValueError:
+    def _diverged(self, reason: str) -> ValueError:
         good = ckpt.latest(self.folder)
         kept = "there is no checkpoint yet" if good is None else f"the last good checkpoint is {good}"
         step = self.trainer.step
-        return ValueError(f"{why} at step {step}; training stopped (lower train.learning_rate?), {kept}")
+        return ValueError(f"{reason} at step {step}; training stopped (lower train.learning_rate?), {kept}")
 
     def _newest_checkpoint(self) -> Path | None:
-        """Find the checkpoint to resume, on all processes that of the first one; makes the scratch folder."""
-        found = None
+        """Make the scratch folder and find the checkpoint to resume; all processes take the first one's."""
+        sound = None
         if self.processes.is_first:
             (self.folder / ckpt.SNAPSHOTS).mkdir(parents=True, exist_ok=True)
             write_whole(self.folder / SETTINGS, self.settings.model_dump_json(indent=2) + "\n")
-            found = ckpt.latest_sound(self.folder)
-        newest: Path | None = self.processes.collect(found)[0]
+            sound = ckpt.latest_sound(self.folder)
+        newest: Path | None = self.processes.collect(sound)[0]
         return newest
 
-    def _resume(self, found: Path) -> None:
-        state = ckpt.read_training_state(found, self._identity(), self.device)
+    def _resume(self, checkpoint: Path) -> None:
+        state = ckpt.read_training_state(checkpoint, self._identity(), self.device)
         self.records = state.pop("records")
         if (machine := self.folder / MACHINE).is_file():
             self.seconds = json.loads(machine.read_text())["seconds"]
         self.trainer.load_state_dict(state)
         log.info("resuming %s at step %d", self.settings.name, self.trainer.step)
-        before, now = ckpt.read_config(found)["training"], self._hardware()
-        changed = [key for key in now if before[key] != now[key]]
+        config, hardware = ckpt.read_config(checkpoint)["training"], self._hardware()
+        changed = [key for key in hardware if config[key] != hardware[key]]
         if changed and self.processes.is_first:
-            then, here = (", ".join(f"{key} {values[key]}" for key in changed) for values in (before, now))
+            before, now = (
+                ", ".join(f"{key} {values[key]}" for key in changed) for values in (config, hardware)
+            )
             masks = " and dropout masks" if self.settings.model.has_dropout else ""
-            words = "started with %s, resuming with %s: results will differ only by rounding%s"
-            log.warning(words, then, here, masks)
+            message = "started with %s, resuming with %s: results will differ only by rounding%s"
+            log.warning(message, before, now, masks)
 
 
 def snapshot_steps(trainer: Trainer) -> set[int]:
     """Evenly spaced steps at which the training log has a record, including the last step."""
     last, every, num = trainer.num_steps, trainer.settings.log_every, trainer.settings.snapshots
-    return {min(last, -(-last * part // (num * every)) * every) for part in range(1, num + 1)}
+    return {min(last, -(-last * number // (num * every)) * every) for number in range(1, num + 1)}
 
 
 def build_run_model(run: RunSettings, stream: Stream) -> RecurrentModel:
@@ -335,103 +335,3 @@ def load_initial(model: RecurrentModel, checkpoint: Path) -> str:
     except RuntimeError as error:
         raise ValueError(f"train.init_from: {checkpoint}: {str(error).splitlines()[1].strip()}") from error
     return hash_file(checkpoint / ckpt.MODEL)
-
-
-PROCESS_BYTES = 600 * 2**20  # memory of a process with PyTorch and no model
-CGROUP_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
-ADVICE = "lower execution.micro_batch or train.batch_size"
-
-
-def estimate(trainer: Trainer, num_steps: int) -> str:
-    """Tell the memory and time of `num_steps` in words. ValueError if the machine or the GPU has too little memory.
-
-    The memory is that of all processes on this machine, or of one GPU.
-    """
-    device = trainer.model.initial.device
-    total = total_memory(device)
-    try:
-        memory = memory_of(trainer) * (trainer.processes.num_here if device.type == "cpu" else 1)
-        # What a GPU's kernels keep differs with the compiler, so only the trial can show it.
-        if device.type == "cpu" and memory > total:
-            needed = f"needs about {gigabytes(memory)}, this machine has {gigabytes(total)}"
-            raise ValueError(f"{needed}: {ADVICE}")
-        seconds = seconds_of_step(trainer)
-    except torch.cuda.OutOfMemoryError as error:
-        raise ValueError(
-            f"does not fit into the {gigabytes(total)} of memory of {device}: {ADVICE}"
-        ) from error
-    whole = duration(num_steps * seconds)
-    return f"{gigabytes(memory)} and {seconds:.2g} s per step: {whole} for {num_steps:,} steps"
-
-
-def memory_of(trainer: Trainer) -> int:
-    """Bytes that one process needs for weights, EMA, gradients, two moments, task types, states, and activations."""
-    model = trainer.model
-    learned = sum(weight.nbytes for weight in model.parameters())
-    states = sum(part.nbytes for part in trainer.slots.state)
-    table = 0 if model.task_types is None else model.task_types.nbytes
-    per_puzzle = kept_bytes(trainer, 2) - kept_bytes(trainer, 1)
-    return PROCESS_BYTES + 5 * learned + table + states + trainer.num_at_once * per_puzzle
-
-
-def kept_bytes(trainer: Trainer, num: int) -> int:
-    """Bytes that a supervision step of `num` puzzles keeps for its backward pass, uncompiled."""
-    sizes: dict[int, int] = {}
-
-    def note(tensor: Tensor) -> Tensor:
-        storage = tensor.untyped_storage()
-        sizes[storage.data_ptr()] = storage.nbytes()
-        return tensor
-
-    is_compiled = runs_compiled(trainer.model, trainer.slots.state[0].dtype)
-    eager = torch.compiler.set_stance("force_eager") if is_compiled else nullcontext()
-    with eager, torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
-        try_step(trainer, num)
-    return sum(sizes.values())
-
-
-def total_memory(device: torch.device) -> int:
-    """Bytes of the GPU, or those of the machine that this process may use."""
-    if device.type == "cuda":
-        return torch.cuda.mem_get_info(device)[1]
-    found = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
-    for name in CGROUP_LIMITS:
-        text = Path(name).read_text().strip() if Path(name).is_file() else ""
-        found += [int(text)] if text.isdigit() else []
-    return min(found)
-
-
-def seconds_of_step(trainer: Trainer) -> float:
-    """Seconds of a step's forward and backward passes; a CPU is timed on part of the batch."""
-    num = trial_size(trainer, seconds=0.5)
-    try_step(trainer, num)
-    taken = devices.seconds_of(lambda: try_step(trainer, num), trainer.model.initial.device)
-    return taken / num * len(trainer.slots.tokens)
-
-
-def trial_size(trainer: Trainer, seconds: float) -> int:
-    """Number of puzzles per trial step: on a CPU as many as take `seconds`, otherwise or compiled the usual number."""
-    device, num = trainer.model.initial.device, trainer.num_at_once
-    if device.type != "cpu" or runs_compiled(trainer.model, trainer.slots.state[0].dtype):
-        return num
-    of_one = max(1e-9, devices.seconds_of(lambda: try_step(trainer, 1), device))
-    return max(1, min(num, int(seconds / of_one)))
-
-
-def try_step(trainer: Trainer, num: int) -> None:
-    """Take a forward and backward pass as in training on the first `num` examples, and drop the gradients."""
-    model, slots = trainer.model.train(), trainer.slots
-    tokens, targets, task_types = (
-        to_device(torch.from_numpy(part), slots.tokens.device).long()
-        for part in trainer.stream.gather(0, num)
-    )
-    state = model.initial_state(num, tokens.shape[1], trainer.stream.num_symbols, slots.state[0].dtype)
-    try:
-        trainer.supervision_step(Piece(0, tokens, targets, task_types, state, torch.ones(num).long()))
-    finally:
-        trainer.optimizer.zero_grad()
-
-
-def gigabytes(num_bytes: int) -> str:
-    """Bytes in words, as "3.1 GB"."""
-    return f"{num_bytes / 1e9:.1f} GB"

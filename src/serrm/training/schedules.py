@@ -1,4 +1,4 @@
-"""The schedules of the learning rate by name. One of one's own is a module and an entry here."""
+"""The schedules of the learning rate by name. A custom schedule is a module and an entry here."""
 
 from collections.abc import Callable
 from typing import Final

@@ -1,8 +1,8 @@
-"""The slots of deep supervision: each holds a puzzle, its recurrent state and the number of steps it has had.
+"""The slots of deep supervision: each holds a puzzle, its recurrent state and its number of steps so far.
 
-A slot that halted takes the next unread example and a fresh state; its neighbours go on. Which slots halted is
-kept on the host, so that refilling never waits for a GPU. Each of several processes holds a part of the
-slots and the halted flags of all, so it draws for its own slots the examples that a single process would draw for them.
+A slot that halted takes the next example and the initial state; other slots are not affected. The halted flags are on
+the host, so that refilling never waits for a GPU. Each of several processes holds a part of the slots and the halted
+flags of all slots, so it draws the examples that a single process would draw for these slots.
 """
 
 from collections.abc import Iterator
@@ -36,18 +36,17 @@ class PieceResult(NamedTuple):
     state: State
     loss: Float[Tensor, ""]  # its share of the mean over all B slots
     is_solved: Bool[Tensor, " b"]
-    signal: Shaped[Tensor, "b *_"] | None  # that the halting rule reads
+    signal: Shaped[Tensor, "b *_"] | None  # for the halting rule
     task_gradients: Float[Tensor, "b W"] | None
-    log: dict[
-        str, Float[Tensor, ""]
-    ]  # a family's numbers for the training log, as shares of the mean over all B slots
+    # A family's numbers for the training log, as shares of the mean over all B slots.
+    log: dict[str, Float[Tensor, ""]]
 
 
 @dataclass
 class Slots:
     """This process's b of the B slots, from number `first` on, on the device of the model.
 
-    The host keeps for all B slots how many steps each has had and, in `is_halted`, which get a new example.
+    `num_steps` and `is_halted` are on the host and cover all B slots; halted slots get a new example.
     """
 
     tokens: Int[Tensor, "b I"]
@@ -60,7 +59,7 @@ class Slots:
     first: int = 0
 
     @property
-    def own(self) -> slice:
+    def local(self) -> slice:
         """Range of this process's slots among all B."""
         return slice(self.first, self.first + len(self.tokens))
 
@@ -69,23 +68,23 @@ class Slots:
         halted = self.is_halted.nonzero().squeeze(1)
         if len(halted) == 0:
             return
-        is_own = (halted >= self.own.start) & (halted < self.own.stop)
-        if is_own.any():
-            before = int((halted < self.first).sum())
-            self._fill(halted[is_own] - self.first, self.position + before, stream, model)
+        is_local = (halted >= self.local.start) & (halted < self.local.stop)
+        if is_local.any():
+            num_before = int((halted < self.first).sum())
+            self._fill(halted[is_local] - self.first, self.position + num_before, stream, model)
         self.num_steps[halted] = 0
         self.is_halted.zero_()
         self.position += len(halted)
 
-    def _fill(self, places: Int[Tensor, " n"], start: int, stream: Stream, model: RecurrentModel) -> None:
+    def _fill(self, rows: Int[Tensor, " n"], start: int, stream: Stream, model: RecurrentModel) -> None:
         device = self.tokens.device
-        examples = stream.gather(start, len(places))
-        places = to_device(places, device)
+        examples = stream.gather(start, len(rows))
+        rows = to_device(rows, device)
         for part, new in zip((self.tokens, self.targets, self.task_types), examples, strict=True):
-            part[places] = to_device(torch.from_numpy(new), device).to(part.dtype)
-        fresh = model.initial_state(1, self.tokens.shape[1], stream.num_symbols, self.state[0].dtype)
-        for part, first in zip(self.state, fresh, strict=True):
-            part[places] = first
+            part[rows] = to_device(torch.from_numpy(new), device).to(part.dtype)
+        initial = model.initial_state(1, self.tokens.shape[1], stream.num_symbols, self.state[0].dtype)
+        for part, vector in zip(self.state, initial, strict=True):
+            part[rows] = vector
 
     def pieces(self, size: int | None) -> Iterator[Piece]:
         """Yield this process's slots, at most `size` at a time; all at once if None."""
@@ -98,7 +97,7 @@ class Slots:
             num_steps = self.num_steps[first : self.first + end]
             yield Piece(first, tokens, targets, task_types, tuple(state), num_steps)
 
-    def go_on(self, piece: Piece, state: State) -> None:
+    def set_state(self, piece: Piece, state: State) -> None:
         """Give the slots of a piece their next state."""
         start = piece.first - self.first
         for part, new in zip(self.state, state, strict=True):
@@ -119,10 +118,10 @@ def to_device(tensor: Tensor, device: torch.device) -> Tensor:
 
 
 def empty_slots(
-    batch_size: int, own: slice, stream: Stream, model: RecurrentModel, dtype: torch.dtype
+    batch_size: int, local: slice, stream: Stream, model: RecurrentModel, dtype: torch.dtype
 ) -> Slots:
-    """Make slots that all wait for an example, of which this process has its `own`."""
-    device, num = model.initial.device, own.stop - own.start
+    """Make B slots that all wait for an example; this process holds those in the range `local`."""
+    device, num = model.initial.device, local.stop - local.start
     tokens = torch.zeros(num, stream.side**2, dtype=torch.long, device=device)
     state = model.initial_state(num, stream.side**2, stream.num_symbols, dtype)
     return Slots(
@@ -133,5 +132,5 @@ def empty_slots(
         num_steps=torch.zeros(batch_size, dtype=torch.long),
         is_halted=torch.ones(batch_size, dtype=torch.bool),
         position=0,
-        first=own.start,
+        first=local.start,
     )

@@ -1,1 +1,1 @@
-"""Kernels of our own for CPUs: each call runs a whole sublayer; compiled at first use (C++; AVX2, AVX-512, AMX)."""
+"""Native kernels for CPUs (C++; AVX2, AVX-512, AMX), compiled at first use; a call runs a whole sublayer."""

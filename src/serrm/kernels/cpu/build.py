@@ -1,6 +1,6 @@
-"""The native kernels compiled for this machine, and which kind of number they multiply faster.
+"""The build of the native kernels for this machine.
 
-A library per kind of number is compiled once by the machine's C++ compiler, then kept in a cache folder. float32 needs
+A library per dtype is compiled once by the machine's C++ compiler, then kept in a cache folder. float32 needs
 a CPU with AVX2, and takes AVX-512 where there is some, with the same results; bfloat16 needs AVX512-BF16, and products
 go through tile registers (AMX) where the CPU has them too. Elsewhere `library` raises NoKernels.
 """
@@ -21,7 +21,7 @@ from serrm.core.files import new_file
 log = logging.getLogger(__name__)
 SOURCES = Path(__file__).parent
 COMPILERS = ("g++", "clang++", "c++")
-# No compiler may turn a product and a sum into one operation of its own accord, as that changes numbers.
+# The compiler must not fuse a product and a sum into one operation, because that changes numbers.
 FLAGS = ("-std=c++20", "-O3", "-fopenmp", "-fPIC", "-shared", "-fno-math-errno", "-ffp-contract=off")
 
 
@@ -45,8 +45,8 @@ def may_use_tiles() -> bool:
 
 
 def find_compiler() -> str | None:
-    """The first C++ compiler there is."""
-    return next((found for name in COMPILERS if (found := shutil.which(name))), None)
+    """Find the first installed C++ compiler."""
+    return next((path for name in COMPILERS if (path := shutil.which(name))), None)
 
 
 @lru_cache
@@ -76,9 +76,9 @@ def _compiler() -> str:
 
 @lru_cache
 def has_kernels(dtype: torch.dtype) -> bool:
-    """Compile the native kernels for states of `dtype` if need be.
+    """Compile the native kernels for states of `dtype` if necessary.
 
-    False, with a warning of the reason, if that is not possible.
+    Returns False, with a warning of the reason, if that is not possible.
     """
     try:
         library(dtype)
@@ -104,7 +104,7 @@ def _flags(dtype: torch.dtype) -> tuple[str, ...]:
 
 
 def _digest(compiler: str, flags: tuple[str, ...]) -> str:
-    """Names a build: the sources, the compiler and the processor it is made for."""
+    """The name of a build, by its sources, compiler, flags and processor."""
     version = subprocess.run([compiler, "--version"], capture_output=True, text=True, check=False).stdout
     digest = hashlib.sha256("\0".join((compiler, version, *flags, _processor())).encode())
     for path in sorted([*SOURCES.glob("*.h"), *SOURCES.glob("*.cpp")]):
@@ -120,7 +120,7 @@ def _processor() -> str:
 
 
 def _compile(compiler: str, flags: tuple[str, ...], target: Path) -> None:
-    """Several processes may do so at once: each compiles under a name of its own."""
+    """Compile under a temporary name, so that several processes may compile at once."""
     with new_file(target) as built:
         command = [compiler, *flags, str(SOURCES / "sublayers.cpp"), "-o", str(built)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -16,9 +16,9 @@ from serrm.models.layers import Attention, Rotation, SwiGLU
 from serrm.models.recurrence import Network, Residual
 
 LANES = 16  # numbers that an instruction takes at once
-# Enough for a thread to do between two barriers, and the intermediate results still fit its cache.
+# Enough work for a thread between two barriers, with intermediate results that still fit its cache.
 ROWS_PER_THREAD = 480
-# Whose part of the weights' gradients is added up before the next ones go through the backward pass.
+# The gradients of the weights are added up after every block of this many rows of the backward pass.
 ROWS_OF_GRADIENT = 2048
 
 State = Float[Tensor, "*positions D"]
@@ -58,7 +58,7 @@ class GatedCall(ctypes.Structure):
     def forward(
         self, x: State, packs: Packs, *, is_kept: bool
     ) -> tuple[State, Float32[Tensor, " rows"], Float[Tensor, "rows twice_inner"] | None]:
-        """The output, one over the root mean squares, and gates and ups if they are to be kept."""
+        """The output, one over the root mean squares, and gates and ups if `is_kept`."""
         y, scale = torch.empty_like(x), torch.empty(self.rows)
         kept = torch.empty(self.rows, 2 * self.inner, dtype=x.dtype) if is_kept else None
         tensors = (x, packs[0].forward, packs[1].forward, y, scale, kept)
@@ -66,7 +66,7 @@ class GatedCall(ctypes.Structure):
         return y, scale, kept
 
     def backward(self, saved: tuple[Tensor, ...], dy: State, packs: Packs, shapes: Shapes) -> Gradients:
-        """Gradients from x and what `forward` gave."""
+        """Gradients from x and the results of `forward`."""
         x = saved[0]
         rows = min(int(self.rows), ROWS_OF_GRADIENT)
         sizes = (self.width, self.inner, 2 * self.inner)
@@ -97,7 +97,7 @@ class AttentionCall(ctypes.Structure):
         return self.outer_parts(ROWS_PER_THREAD * int(self.threads))
 
     def outer_parts(self, rows: int) -> int:
-        """Number of outer parts that have at least so many rows, or all of them."""
+        """Number of outer parts with at least `rows` rows together, or all parts."""
         return min(int(self.outer), -(-rows // (int(self.length) * int(self.inner))))
 
     def forward(
@@ -111,8 +111,8 @@ class AttentionCall(ctypes.Structure):
     ]:
         """The output, one over the root mean squares, then what the backward pass needs.
 
-        These are queries, keys and values, what the heads gave, and the two numbers of each softmax that scores and
-        weights differ by. If nothing is to be kept, the first two do not cover every row, and the last is None.
+        These are queries, keys and values, the outputs of the heads, and the two numbers of every softmax that turn
+        scores into weights. Without `is_kept`, the first two do not cover every row, and the last is None.
         """
         outer = self.outer if is_kept else self.chunk
         rows, across = outer * self.length * self.inner, self.heads * self.head_dim
@@ -124,7 +124,7 @@ class AttentionCall(ctypes.Structure):
         return y, scale, kept, mixed, softmax
 
     def backward(self, saved: tuple[Tensor, ...], dy: State, packs: Packs, shapes: Shapes) -> Gradients:
-        """Gradients from x and what `forward` gave."""
+        """Gradients from x and the results of `forward`."""
         x, across, group = saved[0], self.heads * self.head_dim, self.outer_parts(ROWS_OF_GRADIENT)
         rows, sizes = group * self.length * self.inner, (self.width, across, 3 * across)
         dz, d_mixed, changes = (torch.empty(rows, size, dtype=x.dtype) for size in sizes)
@@ -150,15 +150,15 @@ class NativeNetwork:
     def __call__(self, x: State, injection: State, rotation: Rotation | None) -> State:
         """One application: x + injection through every sublayer, the first of a layer with the rotation."""
         x = (x + injection).contiguous()
-        for over_positions, *others in self.layers:
+        for over_positions, *sublayers in self.layers:
             x = over_positions(x, rotation)
-            for sublayer in others:
+            for sublayer in sublayers:
                 x = sublayer(x, None)
         return x
 
 
 def fits(network: Network, like: Tensor) -> bool:
-    """True if the kernels can run a network on a state such as `like`: they know no `forward` of its own."""
+    """True if the kernels can run a network on a state such as `like`; a subclass with another `forward` cannot run."""
     if like.dtype not in (torch.bfloat16, torch.float32) or like.device.type != "cpu":
         return False
     residuals = [part for layer in network.layers for part in layer.children()]
@@ -186,7 +186,7 @@ class NativeSublayer:
     """norm(x + f(x)) of one layer f, attention or SwiGLU, its two weights packed."""
 
     def __init__(self, layer: nn.Module, dtype: torch.dtype) -> None:
-        assert isinstance(layer, Attention | SwiGLU), "only what fits is run here"
+        assert isinstance(layer, Attention | SwiGLU), "`fits` allows no other layer"
         is_gated = isinstance(layer, SwiGLU)
         self.layer = layer
         self.weights = (layer.gate_up, layer.down) if isinstance(layer, SwiGLU) else (layer.qkv, layer.out)
@@ -216,7 +216,7 @@ class NativeSublayer:
 
 
 class _Differentiable(torch.autograd.Function):
-    """A sublayer for autograd: arguments as NativeSublayer has them, gradients of x and the two weights."""
+    """A sublayer for autograd, with gradients of x and the two weights."""
 
     @staticmethod
     def forward(
@@ -228,8 +228,8 @@ class _Differentiable(torch.autograd.Function):
         call: AttentionCall | GatedCall,
         rotation: Rotation | None,
     ) -> Tensor:
-        y, *others = call.forward(x, packs, is_kept=True)
-        ctx.save_for_backward(x, y, *others)
+        y, *intermediate = call.forward(x, packs, is_kept=True)
+        ctx.save_for_backward(x, y, *intermediate)
         ctx.call, ctx.packs, ctx.shapes = call, packs, (first.shape, second.shape)
         ctx.rotation = rotation  # the call points into it
         return y

@@ -25,8 +25,8 @@ class _Factors(ctypes.Structure):
 
 def can_update(tensors: Sequence[Tensor]) -> bool:
     """True if the kernel takes these tensors and this machine can run it."""
-    is_plain = all(each.dtype == torch.float32 and each.device.type == "cpu" for each in tensors)
-    return is_plain and all(each.is_contiguous() for each in tensors) and has_kernels(torch.float32)
+    is_plain = all(tensor.dtype == torch.float32 and tensor.device.type == "cpu" for tensor in tensors)
+    return is_plain and all(tensor.is_contiguous() for tensor in tensors) and has_kernels(torch.float32)
 
 
 def adam_atan2(
@@ -52,6 +52,7 @@ def adam_atan2(
         torch.get_num_threads(),
     )
     step = library(torch.float32).adam_atan2_step
-    for parameter, *others in zip(parameters, gradients, means, squares, strict=True):
-        pointers = (ctypes.c_void_p(each.data_ptr()) for each in (others[0], parameter, *others[1:]))
+    for parameter, gradient, mean, square in zip(parameters, gradients, means, squares, strict=True):
+        tensors = (gradient, parameter, mean, square)
+        pointers = (ctypes.c_void_p(tensor.data_ptr()) for tensor in tensors)
         step(ctypes.byref(factors), *pointers, ctypes.c_int64(parameter.numel()))
