@@ -242,9 +242,9 @@ def test_a_folder_of_files_is_given_for_a_mirror_alone(source: Any, files: str, 
 @pytest.mark.parametrize(
     ("special", "model", "named"),
     [
-        ((0, 1, 2), {"symbols": "untied", "planes": "usual"}, "recipes.maze.se_rrm.model.planes"),
-        ((0, 1, 2), {"symbols": "tied", "planes": "all"}, "recipes.maze.se_rrm.model.symbols"),
-        ((0,), {"symbols": "untied", "planes": "usual"}, "recipes.maze.se_rrm.model.planes"),
+        ((0, 2), {"symbols": "untied", "planes": "usual"}, "recipes.maze.se_rrm.model.planes"),
+        ((0, 2), {"symbols": "tied", "planes": "all"}, "recipes.maze.se_rrm.model.symbols"),
+        ((0, 1, 2), {"symbols": "tied", "planes": "usual"}, ""),
         ((0,), {"symbols": "tied", "planes": "all"}, ""),
     ],
 )

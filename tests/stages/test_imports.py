@@ -23,6 +23,7 @@ MOST: dict[str, set[str]] = {
     "download": set(),
     "augment": set(),
     "build_arrays": set(),
+    "hash_code": set(),
     "train": {"torch", "mlflow", "pandas", "pyarrow"},
     "evaluate": {"torch", "mlflow", "pandas", "pyarrow"},
     "tabulate": {"torch", "matplotlib", "jinja2", "pandas", "pyarrow"},

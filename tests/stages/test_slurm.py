@@ -96,7 +96,7 @@ def test_an_array_with_a_preempted_training(size: str, built: Project, slurm: No
     for log in (built.root / "data").glob("slurm-*.log"):
         log.unlink()
     (built.root / "dvc.lock").unlink()
-    built.done("dvc", "repro", "--glob", "build_arrays@*")
+    built.done("dvc", "repro", "--glob", "build_arrays@*", "hash_code")
     is_preempted = False
     while runs := built.done("serrm", "forecast", "--ready"):
         (built.root / "runs.txt").write_text(runs)
