@@ -224,7 +224,11 @@ def test_a_test_set_of_a_file_and_its_edits_train_nothing(project: StandIns, tmp
         assert "read_tests@mine" in project.done("dvc", "status")
         assert project.repro() == stages("read_tests", "mine") | scored | TABULATE
     project.edit("tests", {})
-    assert project.repro() <= TABULATE
+    assert project.repro() - TABULATE == scored, "the scores are without the set"
+    project.edit("tests", {"mine": {"task": "sudoku", "file": str(tmp_path / "mine.txt")}})
+    project.repro()
+    assert project.repro() == set()
+    project.edit("tests", {})
     # A removed set leaves its folder, on which evaluations depend until it is deleted.
     for folder in (project.root / "data").glob("*/arrays/*/test/files"):
         shutil.rmtree(folder)

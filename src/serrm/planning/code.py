@@ -59,6 +59,8 @@ def write_code(params: Params, target: Path) -> None:
         for name in params.runs:
             for stage in STAGES:
                 lines = code(params.train_settings(name), stage)
+                if stage == "scoring":  # a set that is removed from params.yaml leaves its folder
+                    lines.append(f"tests: {', '.join(params.evaluate_settings(name).tests)}")
                 (folder / f"{name}.{stage}").write_text("".join(f"{line}\n" for line in lines))
 
 
