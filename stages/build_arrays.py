@@ -12,10 +12,9 @@ def build_arrays(task: str = typer.Argument(..., help="An entry of `tasks` in pa
 
     Example: python -m stages build_arrays sudoku
     """
-    from serrm.arrays.build import build, write_code_hashes
+    from serrm.arrays.build import build
     from serrm.config import read_params
 
     params = read_params(Path(PARAMS))
     layout = Layout(params.profile)
     build(layout.augmented / task, layout.arrays / task, params.kind(task), params.array_settings(task))
-    write_code_hashes(params.kind(task), layout.code / task)

@@ -20,7 +20,7 @@ from serrm.inference.predict import LoadedModel
 from serrm.inference.settings import ScoringSettings
 from serrm.kernels.accelerate import accelerate
 from serrm.models.registry import build_model
-from serrm.models.settings import SeRrmSettings
+from serrm.models.se_rrm_settings import SeRrmSettings
 from serrm.puzzles.sudoku.data import generate_puzzles
 from serrm.puzzles.tasks import grid_task
 from serrm.training.checkpoint import write_checkpoint

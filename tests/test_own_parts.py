@@ -20,11 +20,12 @@ from serrm.inference.evaluate import evaluate
 from serrm.inference.search import certainties
 from serrm.models.families import FAMILIES
 from serrm.models.halting import HALTING
+from serrm.models.hrm_trm_settings import CycledSettings
 from serrm.models.positional import Positions
 from serrm.models.positions import POSITIONS
 from serrm.models.recurrence import CannotExtrapolate, RecurrentModel, StepOutput
 from serrm.models.registry import build_model, empty_model
-from serrm.models.settings import BEHIND_PREFIX, CycledSettings, ModelSizes
+from serrm.models.settings import BEHIND_PREFIX, ModelSizes
 from serrm.planning.rehearse import miniature
 from serrm.published.exchange import published_parts
 from serrm.puzzles.tasks import grid_task

@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from torch import Tensor
 
 from serrm.models.hrm_trm import TokenSequence
+from serrm.models.hrm_trm_settings import TrmSettings
 from serrm.models.layers import (
     TRUNCATED_STD,
     Attention,
@@ -23,7 +24,8 @@ from serrm.models.layers import (
     truncated_normal,
 )
 from serrm.models.positions import POSITIONS
-from serrm.models.settings import ModelSizes, SeRrmSettings, TrmSettings
+from serrm.models.se_rrm_settings import SeRrmSettings
+from serrm.models.settings import ModelSizes
 from serrm.puzzles.boxes import box_for_side
 from tests import conftest
 from tests.drawn import CPU, seeded

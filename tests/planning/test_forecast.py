@@ -89,6 +89,7 @@ A, B = ("train@sudoku-a-s0", "evaluate@sudoku-a-s0"), ("train@sudoku-b-s0", "eva
         (A[0], (*A, *B)),
         (B[0], B),
         ("augment@sudoku", ("augment@sudoku", "build_arrays@sudoku", *A, *B)),
+        ("hash_code", ("hash_code", *A, *B, "train@maze-trm-s0", "evaluate@maze-trm-s0")),
     ],
 )
 def test_changed_stages_and_all_after_them_are_left(

@@ -93,7 +93,7 @@ def test_a_rehearsal_runs_through_and_takes_what_is_forecast(
 ) -> None:
     assert main(["rehearse", "--only", "*-hrm-*", "--tflops", "350", "--keep"]) == 0
     out = capsys.readouterr().out
-    assert "6 stages, 0 failed or not run, kept in " in out and "at 350 TFLOP/s" in out
+    assert "7 stages, 0 failed or not run, kept in " in out and "at 350 TFLOP/s" in out
     (folder,) = (project / "data" / "rehearsal").iterdir()
     assert (folder / "reports" / "ci" / "report.html").is_file()
     config = json.loads((folder / "data" / "ci" / "runs" / "maze-hrm-s0" / "config.json").read_text())
@@ -111,5 +111,5 @@ def test_a_failed_run_is_one_line_and_stops_no_other(
     assert "lower train.learning_rate?" in results["maze-trm-s0", "train"]
     assert results["maze-trm-s0", "evaluate"].endswith("not run")
     assert results["maze-hrm-s0", "evaluate"].endswith("ok")
-    assert any(line.startswith("8 stages, 3 failed or not run") for line in lines)  # tables need all runs
+    assert any(line.startswith("9 stages, 3 failed or not run") for line in lines)  # tables need all runs
     assert not list((project / "data" / "rehearsal").iterdir())

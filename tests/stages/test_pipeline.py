@@ -50,8 +50,8 @@ def stages(names: str, *keys: str) -> set[str]:
 
 
 def ran(output: str) -> set[str]:
-    """The stages that DVC's output names."""
-    return set(re.findall(r"^Running stage '(.*)':$", output, flags=re.MULTILINE))
+    """The stages that DVC's output names, without `hash_code`, which runs after every edit of params or code."""
+    return set(re.findall(r"^Running stage '(.*)':$", output, flags=re.MULTILINE)) - {"hash_code"}
 
 
 @dataclass

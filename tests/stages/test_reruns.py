@@ -39,10 +39,11 @@ elif stage == "build_arrays":
     arrays, sets = data / "arrays" / key, data / "augmented" / key
     leave(arrays / "training" / "x", tasks[key]["arrays"], (sets / "train").read_text())
     leave(arrays / "test" / "drawn" / "x", (sets / "test").read_text())
-    sys.path.insert(0, "src")
-    from serrm.arrays.build import write_code_hashes
+elif stage == "hash_code":
+    from serrm.config import read_params
+    from serrm.planning.code import write_code
 
-    write_code_hashes(key, data / "code" / key)
+    write_code(read_params(Path("params.yaml")), data / "code")
 elif stage == "read_tests":
     tests = params["tests"][key]
     folder = data / "arrays" / tests["task"] / "test" / "files" / key
@@ -107,7 +108,7 @@ class StandIns(Project):
                 shutil.copyfile(source, target)
         (root / "stages").mkdir()
         for path in (ROOT / "stages").glob("*.py"):
-            (root / "stages" / path.name).write_text("")
+            shutil.copyfile(path, root / "stages" / path.name)
         (root / "stages" / "__main__.py").write_text(STAND_IN)
         for name in ("ci", "laptop"):
             (root / "profiles" / f"{name}.yaml").write_text(yaml.safe_dump(small(name), sort_keys=False))
@@ -153,9 +154,19 @@ EDITS: dict[str, tuple[str, Any, set[str]]] = {
 DATA = stages("download augment build_arrays", "sudoku", "maze")
 CODE: dict[str, set[str]] = {
     "sources/download.py": stages("download", "sudoku", "maze"),
-    "arrays/build.py": stages("build_arrays", "sudoku", "maze") | ALL,
-    "training/loop.py": ALL,
+    "arrays/build.py": stages("build_arrays", "sudoku", "maze"),
+    "arrays/stream.py": stages("build_arrays", "sudoku", "maze") | ALL,
+    "training/loop.py": stages("train", *RUNS),
+    "training/muon.py": set(),  # of no run
+    "training/adam_atan2_settings.py": ALL,
     "models/layers.py": ALL,
+    "models/se_rrm.py": stages("train evaluate", SE_RRM, MAZE),
+    "models/hrm_trm.py": stages("train evaluate", TRM),
+    "models/q_learning.py": stages("train", TRM),
+    "models/q_head.py": stages("train", TRM),
+    "models/random_halting.py": stages("train", SE_RRM, MAZE),
+    "models/learned_positions.py": set(),
+    "kernels/cpu/tile.h": ALL,
     "inference/predict.py": stages("evaluate", *RUNS),
     "puzzles/maze/rules.py": DATA | stages("evaluate", MAZE),
     "puzzles/maze/record.py": DATA | stages("train evaluate", MAZE),
@@ -213,7 +224,11 @@ def test_a_test_set_of_a_file_and_its_edits_train_nothing(project: StandIns, tmp
         assert "read_tests@mine" in project.done("dvc", "status")
         assert project.repro() == stages("read_tests", "mine") | scored | TABULATE
     project.edit("tests", {})
-    assert project.repro() <= TABULATE
+    assert project.repro() - TABULATE == scored, "the scores are without the set"
+    project.edit("tests", {"mine": {"task": "sudoku", "file": str(tmp_path / "mine.txt")}})
+    project.repro()
+    assert project.repro() == set()
+    project.edit("tests", {})
     # A removed set leaves its folder, on which evaluations depend until it is deleted.
     for folder in (project.root / "data").glob("*/arrays/*/test/files"):
         shutil.rmtree(folder)
@@ -227,6 +242,7 @@ def test_an_edited_file_of_a_mirror_repeats_what_it_changes(project: StandIns, t
         folder.mkdir()
         (folder / "train.csv").write_text("puzzles")
         where = "mirror" if folder.parent == project.root else str(folder)
+        project.edit("tasks/maze/download/source", {"kind": "mirror"})
         project.edit("tasks/maze/files", where)
         project.repro()
         assert project.repro() == set()
@@ -258,6 +274,105 @@ def test_a_line_of_code_runs_the_stages_that_reach_it(project: StandIns) -> None
         path.write_text((path.read_text() if path.exists() else "") + "# a line\n")
         assert project.repro() - TABULATE == expected - TABULATE, module
         assert expected or project.repro() == set(), module
+
+
+def test_what_is_added_runs_nothing_again(project: StandIns) -> None:
+    """Of every dict of parts: a module with a class or a function, and its entry."""
+    added = {
+        "models/families.py": (
+            "from serrm.models.hrm_trm_settings import CycledSettings\n",
+            'class Mine(CycledSettings):\n    family: Literal["mine"]\n',
+            "FAMILIES",
+        ),
+        "models/halting.py": (
+            "from serrm.models.settings import HaltingRule\n",
+            'class Mine(HaltingRule):\n    kind: Literal["mine"]\n',
+            "HALTING",
+        ),
+        "training/losses.py": (
+            "from serrm.training.parts import LossSettings\n",
+            'class Mine(LossSettings):\n    kind: Literal["mine"]\n',
+            "LOSSES",
+        ),
+        "training/optimizers.py": (
+            "from serrm.training.muon_settings import MuonSettings\n",
+            'class Mine(MuonSettings):\n    kind: Literal["mine"] = "mine"\n',
+            "OPTIMIZERS",
+        ),
+        "training/schedules.py": ("", "def Mine(progress, final):\n    return 1 - progress\n", "SCHEDULES"),
+        "models/positions.py": (
+            "from serrm.models.angles import no_angles\nfrom serrm.models.positional import Positions\n",
+            "Mine = Positions(no_angles, 2)\n",
+            "POSITIONS",
+        ),
+    }
+    for path, (imports, body, name) in added.items():
+        parts = project.root / "src" / "serrm" / path
+        mine = parts.with_name(f"mine_{parts.name}")
+        mine.write_text(f"from typing import Literal\n{imports}\n{body}")
+        module = f"serrm.{path.partition('/')[0]}.{mine.stem}"
+        text = parts.read_text().replace("\nfrom typing", f"\nfrom {module} import Mine\nfrom typing", 1)
+        before, begin, entries = text.partition(f"{name}: Final")
+        first, brace, rest = entries.partition("= {\n")
+        parts.write_text(f'{before}{begin}{first}{brace}    "mine": Mine,\n{rest}')
+    assert project.repro() <= TABULATE
+    project.edit("recipes/sudoku/trm/optimizer", "mine")
+    project.edit("recipes/sudoku/trm/schedule", "mine")
+    assert project.repro() - TABULATE == stages("train evaluate", TRM)
+    for module, expected in {
+        "training/mine_optimizers.py": stages("train", TRM),
+        "training/muon.py": stages("train", TRM),
+        "training/mine_schedules.py": stages("train", TRM),
+        "training/mine_losses.py": set(),
+        "models/mine_positions.py": set(),
+    }.items():
+        path = project.root / "src" / "serrm" / module
+        path.write_text(path.read_text() + "# a line\n")
+        assert project.repro() - TABULATE == expected, module
+
+
+def test_a_task_made_of_another_follows_its_functions(project: StandIns) -> None:
+    """Its record is by `replace`; one function is of a module that imports another."""
+    puzzles, params = project.root / "src" / "serrm" / "puzzles", project.root / "params.yaml"
+    before = params.read_text()
+    (puzzles / "mine_rows.py").write_text("NUM = 1\n")
+    (puzzles / "mine_draw.py").write_text(
+        "from serrm.puzzles.sudoku.symmetries import draw_symmetry\n\n"
+        "def draw(*args):\n    from serrm.puzzles.mine_rows import NUM\n\n    return draw_symmetry(*args) * NUM\n"
+    )
+    (puzzles / "mine.py").write_text(
+        "from dataclasses import replace\nfrom serrm.puzzles.mine_draw import draw\n"
+        "from serrm.puzzles.sudoku.record import SUDOKU\n\n"
+        "def make(*args):\n    return SUDOKU.make(*args)\n\n"
+        "MINE = replace(SUDOKU, make=make, draw=draw)\n"
+    )
+    tasks = puzzles / "tasks.py"
+    text = tasks.read_text().replace("\nfrom serrm", "\nfrom serrm.puzzles.mine import MINE\nfrom serrm", 1)
+    tasks.write_text(text.replace('    "maze": MAZE,\n', '    "maze": MAZE,\n    "mine": MINE,\n'))
+    assert project.repro() - TABULATE == DATA
+    values = yaml.safe_load(before)
+    project.edit("tasks/mine", values["tasks"]["sudoku"])
+    project.edit("recipes/mine", {"trm": values["recipes"]["sudoku"]["trm"]})
+    run = "mine-trm-s0"
+    project.edit(f"runs/{run}", {**values["runs"][TRM], "task": "mine"})
+    data = DATA | stages("download augment build_arrays", "mine")
+    assert project.repro() - TABULATE == stages("download augment build_arrays", "mine") | stages(
+        "train evaluate", run
+    )
+    for module, expected in {
+        "mine_draw.py": stages("train evaluate", run),
+        "mine_rows.py": stages("train evaluate", run),
+        "mine.py": set(),  # it makes puzzles
+        "sudoku/rules.py": stages("evaluate", run, *BOTH),
+        "sudoku/symmetries.py": stages("train evaluate", run, *BOTH),
+        "maze/record.py": stages("train evaluate", MAZE),
+    }.items():
+        path = puzzles / module
+        path.write_text(path.read_text() + "# a line\n")
+        assert project.repro() - TABULATE == data | expected, module
+    for name in ("tasks", "recipes", "runs"):
+        project.edit(name, yaml.safe_load(before)[name])
+    project.repro()
 
 
 def test_experiments_and_comparisons_as_the_docs_have_them(project: StandIns) -> None:

@@ -16,6 +16,7 @@ from serrm.core.files import file_names, hash_file
 from serrm.kernels import precision
 from serrm.models.registry import flops
 from serrm.training import checkpoint as ckpt
+from serrm.training import trial
 from serrm.training.run import Interrupted, TrainingRun
 from tests import conftest
 from tests.conftest import MakePath, MakeRun
@@ -81,7 +82,7 @@ def test_an_explosion_stops_with_the_last_good_checkpoint(
 def test_what_cannot_fit_is_refused_in_one_line(
     make_run: MakeRun, arrays: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(needs, "total_memory", lambda device: 10**8)
+    monkeypatch.setattr(trial, "total_memory", lambda device: 10**8)
     with pytest.raises(ValueError, match=r"\d\.\d GB.*\b0\.1 GB"):
         run(make_run(), arrays, tmp_path)
     assert not (tmp_path / "run").exists()

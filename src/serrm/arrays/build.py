@@ -1,8 +1,6 @@
 """The `build_arrays` stage: puzzle sets become arrays on disk, in the forms that `stream` and `arc` open."""
 
-import inspect
 import json
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +8,7 @@ import numpy as np
 
 from serrm.arrays.arc import INDEX, build_index
 from serrm.arrays.stream import METADATA, TEST, TRAIN, TRAINING
-from serrm.core.files import existing, hash_file, new_directory, write_array, write_json, write_whole
+from serrm.core.files import existing, new_directory, write_array, write_json
 from serrm.datasets.arc import AUDIT, PAIRS
 from serrm.datasets.sets import read_puzzle_set
 from serrm.puzzles.arc.grids import NUM_SYMBOLS, SCORED, encode
@@ -18,9 +16,6 @@ from serrm.puzzles.settings import ArraySettings
 from serrm.puzzles.task import GridTask
 from serrm.puzzles.tasks import TASKS
 
-# Modules of a task that change no training, or no scores, except through the arrays.
-DATA_ONLY = ("data.py", "search.py", "grammar.py", "determine.py", "generate.py")
-OF_OTHER_STAGES = {"training": (*DATA_ONLY, "rules.py"), "scoring": DATA_ONLY}
 Row = dict[str, Any]  # of the Parquet file
 
 
@@ -31,20 +26,6 @@ def build(puzzles: Path, target: Path, task: str, settings: ArraySettings) -> No
     else:
         num_variants = settings.num_augmentations + 1
         build_arc_arrays(puzzles, target, task=task, num_variants=num_variants, seed=settings.seed)
-
-
-def write_code_hashes(task: str, target: Path) -> None:
-    """Write `target`.training and `target`.scoring, the hashes of a task's own modules that the two stages use.
-
-    Runs depend on these files, not on the code of all tasks, so an edit of one task repeats no run of another.
-    """
-    make = TASKS[task].make
-    made = Path(inspect.getfile(make.func if isinstance(make, partial) else make))
-    modules = sorted(made.parent.glob("*.py")) if (made.parent / "record.py").is_file() else [made]
-    for stage, others in OF_OTHER_STAGES.items():
-        kept = [path for path in modules if len(modules) == 1 or path.name not in others]
-        lines = "".join(f"{hash_file(path)} {path.name}\n" for path in kept)
-        write_whole(target.with_name(f"{target.name}.{stage}"), lines)
 
 
 def build_arrays(puzzles: Path, target: Path, *, seed: int, task: str = "sudoku") -> None:

@@ -73,7 +73,7 @@ class Layout:
         self.raw = data / "raw"  # raw files, one folder per task
         self.augmented = data / "augmented"  # puzzle sets as Parquet, one folder per task
         self.arrays = data / "arrays"  # token arrays, one folder per task
-        self.code = data / "code"  # hashes of each task's own code, on which its runs depend
+        self.code = data / "code"  # hashes of the code that each run uses, on which it depends
         self.runs = data / "runs"  # checkpoints, one folder per run
         self.logs = data / "logs"  # training logs, one file per run
         self.scores = data / "scores"  # scores, one file per run

@@ -9,7 +9,9 @@ from typing import Annotated, Final
 from pydantic import SerializeAsAny
 
 from serrm.core.settings import EntryOf
-from serrm.models.settings import FamilySettings, HrmSettings, SeRrmSettings, TrmSettings
+from serrm.models.hrm_trm_settings import HrmSettings, TrmSettings
+from serrm.models.se_rrm_settings import SeRrmSettings
+from serrm.models.settings import FamilySettings
 
 FAMILIES: Final[dict[str, type[FamilySettings]]] = {
     "hrm": HrmSettings,

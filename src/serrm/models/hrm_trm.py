@@ -14,15 +14,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from serrm.models import layers, recurrence
-from serrm.models.settings import (
-    BEHIND_PREFIX,
-    SHIFTED,
-    CycledSettings,
-    HrmSettings,
-    ModelSizes,
-    SequenceSettings,
-    TrmSettings,
-)
+from serrm.models.hrm_trm_settings import CycledSettings, HrmSettings, TrmSettings
+from serrm.models.settings import BEHIND_PREFIX, SHIFTED, ModelSizes, SequenceSettings
 
 HALT_BIAS = -5.0
 

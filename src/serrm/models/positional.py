@@ -19,10 +19,3 @@ class Positions(NamedTuple):
     angles: Callable[[int, int], Angles] = no_angles
     divisor: int = 1
     learned: Callable[[int, int, "Rng"], Any] | None = None
-
-
-def learned(num_positions: int, width: int, generator: "Rng") -> Any:
-    """A learned vector per position."""
-    from serrm.models.learned_positions import LearnedPositions
-
-    return LearnedPositions(num_positions, width, generator)

@@ -3,7 +3,8 @@
 from typing import Final
 
 from serrm.models.angles import boxes, evenly_spaced, in_boxes, no_angles, odd, rope, rope2d
-from serrm.models.positional import Positions, learned
+from serrm.models.learned import learned
+from serrm.models.positional import Positions
 
 # Pairs turn for one, two or four coordinates. The encodings after "none" are extensions.
 POSITIONS: Final = {

@@ -13,7 +13,8 @@ from torch import Tensor, nn
 
 from serrm.models import layers, recurrence
 from serrm.models.positions import POSITIONS
-from serrm.models.settings import ModelSizes, SeRrmSettings
+from serrm.models.se_rrm_settings import SeRrmSettings
+from serrm.models.settings import ModelSizes
 
 
 class SymbolPlanes(recurrence.InputEmbedding):

@@ -5,7 +5,7 @@ A model is an entry under `models:` in params.yaml; recipes and runs change its 
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, ClassVar, Final, NamedTuple
 
 from pydantic import Field, PositiveInt, model_validator
 
@@ -123,90 +123,16 @@ class FamilySettings(Settings):
         raise NotImplementedError
 
 
-class SeRrmSettings(FamilySettings):
-    """SE-RRM: symbol-equivariant recurrent reasoning model (paper, section 2.3)."""
+class SizeSettings(FamilySettings):
+    """Width and depth of a family's networks."""
 
-    family: Literal["se_rrm"]
-    states: Literal["one", "two"] = "one"
-    """One state as in the paper, or z_H and z_L in TRM's schedule; an extension."""
-    width: PositiveInt
-    """D, features of the state."""
-    layers: PositiveInt
-    """L, layers of a block."""
-    h_cycles: PositiveInt
-    """Number of h cycles in a supervision step."""
-    l_cycles: PositiveInt
-    """Updates of z_L (SE-RRM: of Z) in an h cycle."""
-    heads: PositiveInt
-    """Attention heads over positions."""
-    head_dim: PositiveInt
-    """Features of a head over positions."""
-    symbol_heads: PositiveInt
-    """Attention heads over symbols."""
-    symbol_head_dim: PositiveInt
-    """Features of a head over symbols."""
-    positions: Annotated[str, KeyOf(POSITIONS)]
-    """Positional encoding ([values](models.md#settings-of-a-variant))."""
-    registers: int = Field(ge=0)
-    """Extra positions that are cut before the output."""
-    symbols: Literal["tied", "untied"]
-    """Symbol embeddings: shared (equivariant), or one per symbol."""
-    planes: Literal["all", "usual"]
-    """Symbols in the state, either all or `usual` (all except the special tokens)."""
-    task_types: Literal["none", "full", "factored"]
-    """Size of the task-type embedding, either none, the paper's D×K or the published code's D + K."""
-    attention_dropout: float = Field(ge=0, lt=1)
-    """Dropout of attention weights in training."""
-
-    def num_planes(self, num_symbols: int, num_special: int) -> int:
-        """Symbol planes of the state for an alphabet of `num_symbols`, pad included."""
-        return num_symbols - (num_special if self.planes == "usual" else 0)
-
-    @model_validator(mode="after")
-    def _has_heads_to_rotate(self) -> "SeRrmSettings":
-        _check_head(self.positions, self.head_dim, self.standard_length)
-        return self
-
-    @property
-    def has_task_types(self) -> bool:
-        """True unless the settings say that there are none."""
-        return self.task_types != "none"
-
-    def misfit(self, special: tuple[int, ...]) -> str:
-        """Planes of usual symbols, and tied symbols, need the special tokens to be the first ones."""
-        if special == tuple(range(len(special))):
-            return ""
-        if self.planes == "usual":
-            return "planes"
-        return "symbols" if self.symbols == "tied" else ""
-
-    @property
-    def takes_larger_grids(self) -> bool:
-        """True for tied symbols, unless positions are learned."""
-        return self.symbols == "tied" and POSITIONS[self.positions].learned is None
-
-    def build(self, sizes: ModelSizes, generator: "Rng") -> "RecurrentModel":
-        """An SE-RRM (`serrm.models.se_rrm`)."""
-        from serrm.models.se_rrm import build_se_rrm
-
-        return build_se_rrm(self, sizes, generator)
-
-
-class _SizeSettings(FamilySettings):
     width: PositiveInt
     """D, features of the state."""
     layers: PositiveInt
     """L, layers of a block."""
 
 
-class _CycleSettings(_SizeSettings):
-    h_cycles: PositiveInt
-    """Number of h cycles in a supervision step."""
-    l_cycles: PositiveInt
-    """Updates of z_L (SE-RRM: of Z) in an h cycle."""
-
-
-class SequenceSettings(_SizeSettings):
+class SequenceSettings(SizeSettings):
     """Settings of a family with one feature vector per position, behind a prefix that holds the task type."""
 
     heads: PositiveInt
@@ -222,7 +148,7 @@ class SequenceSettings(_SizeSettings):
     def _has_whole_heads(self) -> "SequenceSettings":
         if self.width % (2 * self.heads):
             raise ValueError(f"width {self.width} does not split into {self.heads} heads of even size")
-        _check_head(self.positions, self.width // self.heads, self.standard_length)
+        check_head(self.positions, self.width // self.heads, self.standard_length)
         return self
 
     @property
@@ -231,37 +157,8 @@ class SequenceSettings(_SizeSettings):
         return self.prefix > 0
 
 
-class CycledSettings(SequenceSettings, _CycleSettings):
-    """Settings of HRM and TRM: h and l cycles over two states, and a Q head, which reads the prefix."""
-
-    has_q_head = True
-    has_prefix = True
-
-    prefix: PositiveInt
-    """P, positions before the grid that hold the task type."""
-
-    def build(self, sizes: ModelSizes, generator: "Rng") -> "RecurrentModel":
-        """An HRM or TRM (`serrm.models.hrm_trm`)."""
-        from serrm.models.hrm_trm import build_hrm_trm
-
-        return build_hrm_trm(self, sizes, generator)
-
-
-class TrmSettings(CycledSettings):
-    """TRM: tiny recursive model (Jolicoeur-Martineau 2025), one network for both states."""
-
-    family: Literal["trm"]
-    mixer: Literal["attention", "mlp"]
-    """Attention, or an MLP over positions, which limits the model to one grid size."""
-
-
-class HrmSettings(CycledSettings):
-    """HRM: hierarchical reasoning model (Wang et al. 2025), a network for each state."""
-
-    family: Literal["hrm"]
-
-
-def _check_head(positions: str, head_dim: int, standard_length: int | None) -> None:
+def check_head(positions: str, head_dim: int, standard_length: int | None) -> None:
+    """Raise ValueError for a head that cannot hold these positions."""
     # A rotary table scales the scores, even one that turns nothing.
     encoding = BEHIND_PREFIX[positions]
     divisor = 2 if encoding.angles is no_angles and standard_length is not None else encoding.divisor

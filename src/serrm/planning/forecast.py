@@ -28,7 +28,8 @@ from serrm.training.settings import RunSettings
 
 TASK_STAGES = ("download", "augment", "build_arrays")
 TEST_STAGE = "read_tests"  # for a user's file of puzzles
-DATA_STAGES = (*TASK_STAGES, TEST_STAGE)
+CODE_STAGE = "hash_code"  # for all runs
+DATA_STAGES = (*TASK_STAGES, TEST_STAGE, CODE_STAGE)
 # Seconds that a stage takes besides its FLOPs, for DVC, imports, MLflow, the trial step, reading and writing.
 COMPUTING_SECONDS, DATA_SECONDS = 5.0, 1.5
 MAX_BATCH = 32  # puzzles per batch in the trial
@@ -52,7 +53,7 @@ Stages = dict[str, Stage]  # by name, such as train@sudoku-trm-s0
 
 def stages_of(params: Params) -> Stages:
     """All stages of a profile except `tabulate`."""
-    stages: Stages = {}
+    stages: Stages = {CODE_STAGE: Stage([])}
     for task in params.tasks:
         names = [f"{stage}@{task}" for stage in TASK_STAGES]
         stages |= {name: Stage(names[:num]) for num, name in enumerate(names)}
@@ -60,7 +61,8 @@ def stages_of(params: Params) -> Stages:
     stages |= {name: Stage([]) for name in test_stages}
     for name, run in params.runs.items():
         settings_and_counts = params.train_settings(name), params.counts(run.task)
-        after = [f"build_arrays@{run.task}", f"train@{run.init.removeprefix(f'{params.profile}/runs/')}"]
+        initial = f"train@{run.init.removeprefix(f'{params.profile}/runs/')}"
+        after = [CODE_STAGE, f"build_arrays@{run.task}", initial]
         stages[f"train@{name}"] = Stage(after, partial(training_flops, *settings_and_counts))
         evaluation = partial(evaluation_flops, *settings_and_counts, params.evaluate_settings(name))
         tests = [stage for stage, task in test_stages.items() if task == run.task]

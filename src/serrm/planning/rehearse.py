@@ -21,13 +21,13 @@ from serrm.core.project import EXECUTION, PARAMS, PROFILES
 from serrm.core.settings import parse
 from serrm.models.families import FAMILIES
 from serrm.models.positions import POSITIONS
-from serrm.planning.forecast import TASK_STAGES, TEST_STAGE
+from serrm.planning.forecast import CODE_STAGE, TASK_STAGES, TEST_STAGE
 from serrm.puzzles.tasks import TASKS
 
 StageResults = dict[
     tuple[str, str], tuple[str, float]
 ]  # (task, test set or run; stage) → (error or "", seconds)
-TABLES = ("tables", "tabulate")
+CODE, TABLES = ("code", CODE_STAGE), ("tables", "tabulate")
 NUM_PROCESSES = min(4, os.cpu_count() or 1)  # limited by one machine's memory
 # A head width that suits every kind of positions.
 HEAD_WIDTH = max(kind.divisor for kind in POSITIONS.values())
@@ -134,7 +134,7 @@ def rehearse(params: Params, root: Path, folder: Path, execution: Execution) -> 
             values["tasks"][name]["files"] = str(root / task.files)
     write_yaml(folder / PARAMS, values)
     (folder / PROFILES).symlink_to(root / PROFILES)
-    stages = [(task, stage) for task in params.tasks for stage in TASK_STAGES]
+    stages = [CODE] + [(task, stage) for task in params.tasks for stage in TASK_STAGES]
     stages += [(name, TEST_STAGE) for name in params.tests]
     stages += [(run, stage) for run in params.runs for stage in ("train", "evaluate")] + [TABLES]
     results, failed = dict.fromkeys(stages, ("not run", 0.0)), set[str]()
@@ -150,7 +150,7 @@ def rehearse(params: Params, root: Path, folder: Path, execution: Execution) -> 
                 return
 
     with ThreadPoolExecutor(NUM_PROCESSES) as pool, progress_bar("rehearsal", len(results)) as bar:
-        list(pool.map(run_stages, [*params.tasks, *params.tests]))
+        list(pool.map(run_stages, [CODE[0], *params.tasks, *params.tests]))
         failed |= {tests.task for name, tests in params.tests.items() if name in failed}
         list(pool.map(run_stages, [name for name, run in params.runs.items() if run.task not in failed]))
         if not failed:
@@ -159,7 +159,7 @@ def rehearse(params: Params, root: Path, folder: Path, execution: Execution) -> 
 
 
 def _run(stage: str, name: str, root: Path, folder: Path) -> tuple[str, float]:
-    command = [sys.executable, "-m", "stages", stage, *([] if (name, stage) == TABLES else [name])]
+    command = [sys.executable, "-m", "stages", stage, *([] if (name, stage) in (CODE, TABLES) else [name])]
     environment = os.environ | {
         "PYTHONPATH": os.pathsep.join([str(root / "src"), str(root), os.environ.get("PYTHONPATH", "")]),
         "MLFLOW_TRACKING_URI": f"sqlite:///{folder / 'mlflow.db'}",

@@ -22,7 +22,8 @@ from serrm.inference.predict import load_model
 from serrm.models.families import ModelSettings
 from serrm.models.recurrence import RecurrentModel, num_parameters
 from serrm.models.registry import empty_model
-from serrm.models.settings import NUM_SPECIAL, SHIFTED, SequenceSettings, SeRrmSettings
+from serrm.models.se_rrm_settings import SeRrmSettings
+from serrm.models.settings import NUM_SPECIAL, SHIFTED, SequenceSettings
 from serrm.puzzles.tasks import alphabet
 from serrm.training.checkpoint import CONFIG, MODEL, write_checkpoint
 from serrm.training.settings import RunSettings

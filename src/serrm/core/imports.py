@@ -1,0 +1,92 @@
+"""The modules that a module reaches by its imports, lazy ones included; their source is read, not run."""
+
+import ast
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+PACKAGES = ("serrm", "stages")  # those of the project
+
+
+def reached(starts: Iterable[str], is_left_out: Callable[[str], bool]) -> set[str]:
+    """The modules `starts` and all modules of the project that they import, directly or not.
+
+    Modules that `is_left_out` are neither counted nor followed, unless they are a start. Imports for type checkers
+    alone do not count.
+    """
+    modules, todo = set[str](), {*starts}
+    while todo:
+        modules |= todo
+        of_imports = {name for module in todo for name in imports(module)}
+        todo = {name for name in of_imports - modules if not is_left_out(name)}
+    return modules
+
+
+def sources(module: str) -> dict[str, Path]:
+    """The file of a module, and the C++ beside it, which the module may compile, by their paths from the package on."""
+    file, root = _file(module), _folder(module.partition(".")[0]).parent
+    assert file is not None, f"{module} has no source"
+    files = [file, *(path for path in file.parent.iterdir() if path.suffix in (".h", ".cpp"))]
+    return {path.relative_to(root).as_posix(): path for path in files}
+
+
+@cache
+def imports(module: str) -> frozenset[str]:
+    """The modules of the project that a module imports, with the packages on the way that have code.
+
+    The project's packages themselves have none that a module below needs.
+    """
+    file = _file(module)
+    assert file is not None, f"{module} has no source"
+    package = module if file.stem == "__init__" else module.rpartition(".")[0]
+    names = {
+        ".".join(parts[:num])
+        for name in _names(_tree(file), package)
+        for parts in [name.split(".")]
+        for num in range(2, len(parts) + 1)
+    }
+    return frozenset(name for name in names if _has_code(name))
+
+
+def _names(node: ast.AST, package: str) -> Iterator[str]:
+    """Modules that a piece of source may import, and what it imports from them."""
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names)
+    elif isinstance(node, ast.ImportFrom):
+        parents = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
+        base = ".".join([*parents, *([node.module] if node.module else [])])
+        yield from (f"{base}.{alias.name}" for alias in node.names)
+    is_for_types = isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING")
+    for child in node.orelse if is_for_types else ast.iter_child_nodes(node):  # type: ignore[attr-defined]
+        yield from _names(child, package)
+
+
+@cache
+def _has_code(module: str) -> bool:
+    """Whether there is a source file with more than a docstring."""
+    file = _file(module)
+    return file is not None and any(not isinstance(node, ast.Expr) for node in _tree(file).body)
+
+
+@cache
+def _tree(file: Path) -> ast.Module:
+    return ast.parse(file.read_text(encoding="utf-8"))
+
+
+@cache
+def _file(module: str) -> Path | None:
+    """The source file of a module of the project; None if there is none."""
+    package, *parts = module.split(".")
+    if package not in PACKAGES:
+        return None
+    path = _folder(package).joinpath(*parts)
+    files = (path / "__init__.py", path.with_suffix(".py"))
+    return next((file for file in files if file.is_file()), None)
+
+
+@cache
+def _folder(package: str) -> Path:
+    spec = find_spec(package)
+    assert spec is not None and spec.origin is not None, package
+    return Path(spec.origin).parent

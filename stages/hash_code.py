@@ -1,0 +1,17 @@
+"""The package's code → data/<profile>/code/<run>.{training,scoring}: the hashes of what each run uses."""
+
+from pathlib import Path
+
+from serrm.core.project import PARAMS, Layout
+
+
+def hash_code() -> None:
+    """Write the parts and modules that each run's training and scoring use, on which these stages depend.
+
+    Example: python -m stages hash_code
+    """
+    from serrm.config import read_params
+    from serrm.planning.code import write_code
+
+    params = read_params(Path(PARAMS))
+    write_code(params, Layout(params.profile).code)

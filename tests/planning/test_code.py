@@ -1,0 +1,126 @@
+"""The code of a run: its parts by name, and the modules that these reach."""
+
+import sys
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from serrm.config import read_params
+from serrm.core import imports
+from serrm.core.imports import reached
+from serrm.models.halting import HALTING
+from serrm.models.settings import HaltingRule
+from serrm.planning.code import code, text
+from serrm.puzzles.sudoku import symmetries
+from serrm.puzzles.sudoku.record import SUDOKU
+from serrm.puzzles.tasks import TASKS
+from serrm.training.settings import RunSettings
+from tests.own.latin import draw_order
+
+ROOT = Path(__file__).parents[2]
+RUN = "sudoku-trm-s0"
+
+
+def run_of(profile: str, name: str = RUN, **train: Any) -> RunSettings:
+    run = read_params(ROOT / "profiles" / f"{profile}.yaml").train_settings(name)
+    return run.model_copy(update={"train": run.train.model_copy(update=train)})
+
+
+def modules(lines: list[str]) -> set[str]:
+    return {line.split()[1] for line in lines if len(line.split()[0]) == 64}
+
+
+def test_a_run_uses_its_parts_and_no_others() -> None:
+    lines = code(run_of("laptop", "maze-trm-s0"), "training")
+    assert "run.train.optimizer: serrm.training.muon_settings.MuonSettings" in lines
+    assert "run.train.schedule: serrm.training.decay.cosine" in lines
+    of_run = modules(lines)
+    assert {"serrm/training/muon.py", "serrm/models/hrm_trm.py", "serrm/models/random_halting.py"} <= of_run
+    assert {"serrm/training/loop.py", "serrm/kernels/cpu/sublayers.cpp", "stages/train.py"} <= of_run
+    assert {"serrm/puzzles/maze/record.py", "serrm/puzzles/transforms.py"} <= of_run
+    for other in ("models/se_rrm", "models/q_learning", "training/softmax", "models/families", "config"):
+        assert f"serrm/{other}.py" not in of_run
+    assert not [name for name in of_run if name.startswith(("serrm/puzzles/sudoku", "serrm/puzzles/arc"))]
+    assert "serrm/puzzles/maze/rules.py" not in of_run
+    assert "serrm/puzzles/maze/rules.py" in modules(code(run_of("laptop", "maze-trm-s0"), "scoring"))
+
+
+def test_a_scoring_does_not_depend_on_how_a_run_was_trained() -> None:
+    of_run = modules(code(run_of("ci"), "scoring"))
+    assert {"serrm/models/hrm_trm.py", "serrm/training/stablemax.py", "serrm/inference/search.py"} <= of_run
+    for other in ("training/loop", "training/optimizer", "models/q_learning", "training/decay"):
+        assert f"serrm/{other}.py" not in of_run
+
+
+def test_a_constant_of_an_entry_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = code(run_of("ci"), "training")
+    monkeypatch.setitem(TASKS, "sudoku", replace(SUDOKU, most_augmentations=700))
+    assert set(code(run_of("ci"), "training")) ^ set(before) == {
+        "task.most_augmentations: 700",
+        "task.most_augmentations: None",
+    }
+    monkeypatch.setitem(TASKS, "sudoku", replace(SUDOKU, name="Another name", exact_method="another"))
+    assert code(run_of("ci"), "training") == before, "names and methods of commands are no part of a run"
+
+
+def test_a_part_that_is_defined_beside_its_dict_counts_with_all_that_stands_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    mine = type("Mine", (HaltingRule,), {"__module__": HaltingRule.__module__.replace("settings", "halting")})
+    monkeypatch.setitem(HALTING, "mine", mine)
+    of_run = modules(code(run_of("ci", halting=mine()), "training"))
+    assert {"serrm/models/halting.py", "serrm/models/q_learning.py"} <= of_run
+
+
+@dataclass(frozen=True)
+class Held:
+    """Something with a function and numbers."""
+
+    function: Any
+    numbers: Any
+
+
+def made(function: Any) -> Any:
+    """A function that holds another."""
+    return lambda value: function(value)
+
+
+def test_a_value_names_all_that_it_holds() -> None:
+    latin, here = "tests.own.latin.draw_order", __name__
+    assert text(partial(draw_order, 3)).endswith(f"(of={latin}, arguments=[3], keywords={{}})")
+    assert text(Held(draw_order, np.arange(2))) == (
+        f"{here}.Held(function={latin}, numbers=numpy.ndarray(numbers=[0, 1]))"
+    )
+    assert text({"a": (1, None)}) == "{a: [1, None]}"
+    assert text(made(draw_order)) == f"{here}.made.<locals>.<lambda>(function={latin})"
+    assert text(np.flip).startswith("numpy.") and text(len) == "builtins.len"
+    assert text(symmetries.draw_symmetry) == "serrm.puzzles.sudoku.symmetries.draw_symmetry"
+
+
+def test_lazy_and_relative_imports_are_followed_and_those_for_types_are_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = {
+        "__init__.py": "from lab.never import nothing\n",
+        "never.py": "",
+        "a.py": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import lab.types\nelse:\n    import lab.b\n",
+        "types.py": "",
+        "b.py": "def f():\n    from . import c\n    from .parts.d import x\n",
+        "c.py": "import lab.left.one\nimport numpy\n",
+        "left/one.py": "",
+        "parts/__init__.py": '"""No code."""\n',
+        "parts/d.py": "from ..e import y\nx = y\n",
+        "e.py": "y = 1\n",
+    }
+    for name, source in files.items():
+        (tmp_path / "lab" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "lab" / name).write_text(source + ("z = 1\n" if source == "" else ""))
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(imports, "PACKAGES", ("lab",))
+    found = reached({"lab.a"}, lambda name: name.startswith("lab.left"))
+    assert found == {"lab.a", "lab.b", "lab.c", "lab.parts.d", "lab.e"}
+    assert "lab.b" not in sys.modules, "source is read, not run"
