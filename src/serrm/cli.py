@@ -15,6 +15,7 @@ from serrm import command_line
 from serrm.commands.ask import ask
 from serrm.commands.compare import compare, sweep
 from serrm.commands.profile import forecast, headline, overview, rehearse, track, use
+from serrm.commands.prune import prune
 from serrm.commands.puzzles import evaluate, show, solve
 from serrm.core.project import find_root
 
@@ -161,7 +162,20 @@ def demo(
     page().launch(server_name=host, server_port=port)
 
 
-for command in (ask, compare, evaluate, forecast, headline, overview, rehearse, show, solve, sweep, use):
+for command in (
+    ask,
+    compare,
+    evaluate,
+    forecast,
+    headline,
+    overview,
+    prune,
+    rehearse,
+    show,
+    solve,
+    sweep,
+    use,
+):
     app.command()(command)
 app.add_typer(track, name="track")
 
