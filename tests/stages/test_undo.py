@@ -170,6 +170,7 @@ def test_the_lock_has_the_order_of_the_pipeline(origin: StandIns, tmp_path: Path
     clone.repro()
     clone.prune()
     assert lock.read_bytes() == before, "which the first run of all wrote"
+    assert clone.status() == ""
     names = [line[2:-1] for line in lock.read_text().splitlines() if line[:2] == "  " and line[2] != " "]
     assert names == clone.done("dvc", "stage", "list", "--name-only").split()
     lock.write_text("<<<<<<< ours\n" + lock.read_text())

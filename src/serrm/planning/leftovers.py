@@ -11,7 +11,7 @@ from pathlib import Path
 
 from serrm.config import Params, read_yaml
 from serrm.core.files import write_whole
-from serrm.core.project import Layout
+from serrm.core.project import Layout, git
 
 LOCK, PIPELINE = "dvc.lock", "dvc.yaml"
 STAGE = re.compile(r"^  (?=\S)", re.MULTILINE)  # begins the entry of a stage in dvc.lock
@@ -59,4 +59,5 @@ def tidy_lock(params: Params, root: Path) -> int:
     kept = [by_name[name] for name in stage_names(params, root) if name in by_name]
     if (tidy := "  ".join([heading, *kept])) != text:
         write_whole(path, tidy)
+        git(root, "add", LOCK)  # as DVC does whenever it writes the file (core.autostage)
     return len(entries) - len(kept)
