@@ -16,6 +16,7 @@ from serrm.commands.ask import ask
 from serrm.commands.compare import compare, sweep
 from serrm.commands.evaluate import evaluate
 from serrm.commands.profile import forecast, rehearse, use
+from serrm.commands.prune import prune
 from serrm.commands.report import headline, overview
 from serrm.commands.show import show
 from serrm.commands.solve import solve
@@ -165,7 +166,20 @@ def demo(
     page().launch(server_name=host, server_port=port)
 
 
-for command in (ask, compare, evaluate, forecast, headline, overview, rehearse, show, solve, sweep, use):
+for command in (
+    ask,
+    compare,
+    evaluate,
+    forecast,
+    headline,
+    overview,
+    prune,
+    rehearse,
+    show,
+    solve,
+    sweep,
+    use,
+):
     app.command()(command)
 app.add_typer(track, name="track")
 

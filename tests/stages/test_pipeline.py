@@ -182,6 +182,8 @@ def test_a_failing_run_stops_none_of_those_beside_it(built: Project) -> None:
     del params["runs"]["sudoku-lost-s0"]
     built.write(params)
     assert ran(built.done("scripts/side_by_side", "2")) == {"tabulate"}
+    lock = yaml.safe_load((built.root / "dvc.lock").read_text())
+    assert [*lock["stages"]] == built.done("dvc", "stage", "list", "--name-only").split(), "in one order"
     assert "up to date" in built.run("dvc", "status").stdout
     assert built.run("scripts/side_by_side", "many").returncode == 2
 

@@ -3,13 +3,15 @@
 The stages write a file and no more. The clone's results differ from the committed ones, as another CPU's may.
 """
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from serrm.core.project import Layout
 from tests.stages.test_pipeline import ran, stages
-from tests.stages.test_reruns import ALL, TABULATE, TRM, StandIns
+from tests.stages.test_reruns import ALL, MAZE, TABULATE, TRM, StandIns
 
 pytestmark = pytest.mark.slow
 RECIPE = "recipes.sudoku.trm.steps"
@@ -33,6 +35,14 @@ class Clone(StandIns):
         self.done("git", "add", ".")
         self.done("git", "commit", "-qm", "results")
 
+    def prune(self) -> str:
+        """What `serrm prune` prints."""
+        return self.done(sys.executable, "-m", "serrm.cli", "prune")
+
+    def status(self) -> str:
+        """What git finds changed."""
+        return self.done("git", "status", "--porcelain")
+
     def undo(self) -> set[str]:
         """The commands of the how-to; returns the stages that ran."""
         self.done("git", "checkout", "params.yaml")
@@ -44,6 +54,7 @@ def origin(tmp_path_factory: pytest.TempPathFactory) -> StandIns:
     """A repository with committed results."""
     made = StandIns(tmp_path_factory.mktemp("origin"))
     made.repro()
+    made.done(sys.executable, "-m", "serrm.cli", "prune")
     made.done("git", "add", ".")
     made.done("git", "commit", "-qm", "results")
     return made
@@ -110,6 +121,8 @@ def test_a_switch_of_profile_and_its_undo_keep_the_results_of_both(clone: Clone)
     assert both.items() > before.items()
     assert clone.undo() <= TABULATE
     assert clone.results() == both
+    clone.prune()
+    assert clone.results() == both
 
 
 def test_a_committed_edit_is_undone_by_the_params_of_the_commit_before(clone: Clone) -> None:
@@ -120,3 +133,46 @@ def test_a_committed_edit_is_undone_by_the_params_of_the_commit_before(clone: Cl
     clone.done("git", "checkout", "HEAD~1", "params.yaml")
     assert clone.repro() <= TABULATE
     assert clone.results() == before
+
+
+def test_removed_runs_and_test_sets_leave_no_trace(origin: StandIns, tmp_path: Path) -> None:
+    """Neither in the results nor in dvc.lock; and a run that comes back is not trained again."""
+    clone, new = Clone(origin, tmp_path / "clone"), "maze-trm-s0"
+    layout = Layout("ci", clone.root)
+    clone.repro()
+    assert clone.status() == ""
+    clone.root.joinpath("mine.txt").write_text("puzzles")
+    clone.done("git", "add", "mine.txt")
+    clone.done("git", "commit", "-qm", "puzzles")
+    run = {"task": "maze", "model": "trm", "seed": 0, "init": "random"}
+    clone.edit(f"runs/{new}", run)
+    clone.edit("tests", {"mine": {"task": "sudoku", "file": "mine.txt"}})
+    assert stages("train evaluate", new) | stages("read_tests", "mine") <= clone.repro()
+    clone.done("git", "checkout", "params.yaml")
+    lost = layout.scores / "lost.json"
+    lost.write_text("not made by DVC")
+    clone.prune()
+    assert lost.exists() and not (layout.scores / f"{new}.json").exists()
+    assert (layout.runs / new).is_dir(), "checkpoints stay"
+    lost.unlink()
+    assert clone.repro() <= TABULATE
+    assert clone.status() == "" and clone.prune() == ""
+    clone.edit(f"runs/{new}", run)
+    assert clone.repro() <= TABULATE
+    assert (layout.scores / f"{new}.json").exists()
+
+
+def test_the_lock_has_the_order_of_the_pipeline(origin: StandIns, tmp_path: Path) -> None:
+    clone = Clone(origin, tmp_path / "clone")
+    lock, before = clone.root / "dvc.lock", (origin.root / "dvc.lock").read_bytes()
+    lock.unlink()
+    clone.done("dvc", "repro", f"evaluate@{MAZE}")  # before the runs that precede it
+    clone.repro()
+    clone.prune()
+    assert lock.read_bytes() == before, "which the first run of all wrote"
+    assert clone.status() == ""
+    names = [line[2:-1] for line in lock.read_text().splitlines() if line[:2] == "  " and line[2] != " "]
+    assert names == clone.done("dvc", "stage", "list", "--name-only").split()
+    lock.write_text("<<<<<<< ours\n" + lock.read_text())
+    assert clone.run(sys.executable, "-m", "serrm.cli", "prune").returncode == 1
+    assert lock.read_text().startswith("<<<<<<< ours\n")

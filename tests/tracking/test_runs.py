@@ -361,15 +361,20 @@ def test_a_view_of_each_experiment_has_scores_and_intervals_as_columns(
     (run,) = stored(client, made)
     views = dict(links(root, "http://host:1"))
     link = views[f"serrm/{made.layout.profile}/sudoku"]
-    query = dict(parse_qsl(link.partition("?")[2]))
     assert f"/experiments/{run.info.experiment_id}/runs" in link
-    tag = client.get_experiment(run.info.experiment_id).tags[
-        f"mlflow.sharedViewState.{query['viewStateShareKey']}"
-    ]
-    header, packed = json.loads(tag)["state"].split(";")
-    columns = json.loads(zlib.decompress(base64.b64decode(packed)))["selectedColumns"]
-    assert header == "deflate"
-    assert {f"metrics.`FSR/9x9{end}`" for end in ("", " from", " to")} <= set(columns)
+
+    def columns() -> list[str]:
+        key = dict(parse_qsl(link.partition("?")[2]))["viewStateShareKey"]
+        tag = client.get_experiment(run.info.experiment_id).tags[f"mlflow.sharedViewState.{key}"]
+        header, packed = json.loads(tag)["state"].split(";")
+        assert header == "deflate"
+        return list(json.loads(zlib.decompress(base64.b64decode(packed)))["selectedColumns"])
+
+    assert columns()[:3] == [f"metrics.`FSR/9x9{end}`" for end in ("", " from", " to")]
+    assert "attributes.`Description`" not in columns(), "of which there is none"
+    client.set_tag(run.info.run_id, "mlflow.note.content", "train.steps: 40 instead of 326")
+    assert dict(links(root, "http://host:1")) == views
+    assert "attributes.`Description`" in columns()
 
 
 def test_artifacts_follow_a_moved_repository(

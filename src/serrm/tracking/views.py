@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from mlflow.entities import Experiment
 from mlflow.tracking import MlflowClient
+from mlflow.utils.mlflow_tags import MLFLOW_RUN_NOTE
 from mlflow.utils.time import get_current_time_millis
 
 from serrm.tracking.runs import EXPERIMENT_TAGS, FIRST_SECTIONS, open_store
@@ -42,7 +43,9 @@ def write_view(client: MlflowClient, experiment: Experiment) -> bool:
     names = {name for run in runs for name in run.data.metrics}
     scores = sorted(name for name in names if name.partition("/")[0] in FIRST_SECTIONS)
     columns = [f"metrics.`{name}`" for name in scores] + [f"params.`{name}`" for name in SETTINGS]
-    state = {**STATE, "selectedColumns": [*columns, "attributes.`Description`"]}
+    if any(MLFLOW_RUN_NOTE in run.data.tags for run in runs):  # a wide column, left of the scores
+        columns.append("attributes.`Description`")
+    state = {**STATE, "selectedColumns": columns}
     now = get_current_time_millis()
     packed = base64.b64encode(zlib.compress(json.dumps(state).encode())).decode()
     view = {"name": "Scores", "createdAt": now, "updatedAt": now, "state": f"deflate;{packed}"}
