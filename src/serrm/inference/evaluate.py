@@ -166,18 +166,21 @@ def score_set(
 ) -> ScoredSet | RefusedSet:
     """Scores of one set after each number of steps, or the reason why the model cannot take its size.
 
-    `headline` is the number of steps after which it is kept which puzzles were solved.
+    It is kept which puzzles were solved after `headline` steps, and after the most steps.
     """
     task = grid_task(puzzles.task)
     if reason := predict.refusal(predictor.loaded.model, puzzles.side, puzzles.num_symbols):
         return RefusedSet(side=puzzles.side, reason=reason)
     tallies = {step: Tally(task, metrics_of(puzzles.task)) for step in steps}
     shown = headline or usual_headline(steps)
-    solved: dict[int, Bool[np.ndarray, " B"]] = {}  # by the number of a batch's first puzzle
+    solved: dict[
+        tuple[int, int], Bool[np.ndarray, " B"]
+    ] = {}  # by steps and the number of a batch's first puzzle
     for found in predictor.batches(puzzles, steps, f"evaluating {puzzles.name}"):
         tallies[found.step].add(found.batch.questions, found.tokens, found.batch.answers)
-        if found.step == shown:
-            solved[found.start] = task.are_right(found.batch.questions, found.tokens, found.batch.answers)
+        if found.step in (shown, max(steps)):
+            are_right = task.are_right(found.batch.questions, found.tokens, found.batch.answers)
+            solved[found.step, found.start] = are_right
         if gallery is not None:
             gallery.add(puzzles.name, puzzles.side, found, lambda n: f"{puzzles.name} puzzle {n + 1}")
     for tally in tallies.values():
@@ -185,7 +188,11 @@ def score_set(
         tally.counts = first
         for counts in others:
             tally.counts.update(counts)
-    of_all = {start: part for each in predictor.processes.collect(solved) for start, part in each.items()}
+    of_all = {key: part for each in predictor.processes.collect(solved) for key, part in each.items()}
+    after = {
+        step: pack(np.concatenate([of_all[key] for key in sorted(of_all) if key[0] == step]))
+        for step in {shown, max(steps)}
+    }
     counts = tallies[steps[0]].counts
     return ScoredSet(
         side=puzzles.side,
@@ -194,5 +201,6 @@ def score_set(
         steps={step: tally.scores() for step, tally in tallies.items()},
         headline_steps=shown,
         puzzles=digest(puzzles.questions, puzzles.answers),
-        solved=pack(np.concatenate([of_all[start] for start in sorted(of_all)])),
+        solved=after[shown],
+        solved_after_most=after[max(steps)] if max(steps) != shown else None,
     )

@@ -222,7 +222,7 @@ def _others(first: Evaluation, second: Evaluation, lines: Iterable[Line]) -> int
 
 
 PARTS: Final = ("sets", "learning_curve", "early_stopping", "guesses", "equivariance")
-FACTS: Final = {"puzzles", "solved", "credits", "reason", "headline_steps"}
+FACTS: Final = {"puzzles", "solved", "solved_after_most", "credits", "reason", "headline_steps"}
 
 
 def numbers(run: Evaluation) -> dict[tuple[str | int, ...], Any]:

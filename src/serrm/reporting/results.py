@@ -70,11 +70,9 @@ def score(
 
 def _outcomes(parts: Sequence[ScoredSet], steps: int) -> tuple[float, ...] | None:
     """The mean credit of every puzzle over seeds; None if a seed has none, or has those of other puzzles or steps."""
-    credits = [part.outcomes for part in parts]
+    credits = [part.outcomes_after(steps) for part in parts]
     known = [values for values in credits if values is not None]
-    if len(known) < len(parts) or {(part.puzzles, part.headline_steps) for part in parts} != {
-        (parts[0].puzzles, steps)
-    }:
+    if len(known) < len(parts) or len({part.puzzles for part in parts}) > 1:
         return None
     return tuple(np.mean(known, axis=0).tolist())
 
