@@ -304,6 +304,7 @@ def spread(name: str) -> float:
 
 
 ARC_ONCE = ("trm_rope2d", "trm_rope2d_random_halting", "trm_rope2d_random_halting_published", "trm_matched")
+FEWER = "sudoku_fewer_clues"  # a further data set of claims
 
 
 def test_claims_is_the_grid_of_the_paper_without_arc_agi_2_and_changes_the_same_settings() -> None:
@@ -313,11 +314,16 @@ def test_claims_is_the_grid_of_the_paper_without_arc_agi_2_and_changes_the_same_
     grids = {name[:-1] for name in every} - once
     more = {name for name in grids if name.startswith("sudoku") and spread(name) > 30} | {"sudoku-se_rrm-s"}
     repeated = {f"{name}{seed}" for name in grids for seed in (1, 2)}
-    assert set(claims.runs) == every | repeated | {f"{name}{seed}" for name in more for seed in (3, 4)}
+    fewer = {f"{FEWER}-{model}-s{seed}" for model in ("se_rrm", "se_rrm_untied") for seed in range(3)}
+    assert (
+        set(claims.runs) == every | repeated | {f"{name}{seed}" for name in more for seed in (3, 4)} | fewer
+    )
+    assert claims.recipes[FEWER]["se_rrm"] == claims.recipes["sudoku"]["se_rrm"]
     sizes = {f"train.{key}" for key in ("batch_size", "epochs", "steps")} | {"evaluate.steps"}
     for name, run in claims.runs.items():
         first = f"{name[:-1]}0"
         assert run.changes == claims.runs[first].changes, name
+        first = first.replace(FEWER, "sudoku")
         assert set(run.changes) - sizes == set(PAPER.runs[first].changes) - sizes, name
         ours, papers = claims.train_settings(name), PAPER.train_settings(first)
         for key in ("positions", "attention_dropout", "registers", "symbols", "mixer"):
