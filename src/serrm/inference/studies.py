@@ -113,7 +113,9 @@ def symmetric_questions(loaded: predict.LoadedModel, arrays: Path) -> PuzzleArra
 def equivariance(
     predictor: predict.Predictor, asked: PuzzleArrays | ArcEvaluation, num: int, seed: int
 ) -> Equivariance:
-    """Number of predictions for puzzles with permuted symbols that equal the permuted predictions, and the first pair.
+    """Number of predictions for puzzles with permuted symbols that equal the permuted predictions, and an example.
+
+    The example is the first pair that differs, or the first pair if none differs.
 
     In ARC-AGI only the colours of the decoded grid are compared, and task types that hold colours are permuted too.
     """
@@ -133,18 +135,20 @@ def equivariance(
     step = max(predictor.loaded.settings.model.evaluation_steps, default=HEADLINE_STEPS)
     plain = _predicted(predictor, Stream(asked.side, asked.num_symbols, num, asked.gather), step)
     after = _predicted(predictor, Stream(asked.side, asked.num_symbols, num, permuted), step, vectors)
-    question = asked.gather(0, 1).questions[0]
+    is_identical = (permutation[plain] == after).all(axis=1)
+    shown = int(np.argmin(is_identical))
+    question = asked.gather(shown, 1).questions[0]
     return Equivariance(
         num_pairs=num,
-        num_identical=int((permutation[plain] == after).all(axis=1).sum()),
+        num_identical=int(is_identical.sum()),
         precision="float32",
         example=PermutedPuzzle(
             side=asked.side,
             permutation=permutation.tolist(),
             question=question.tolist(),
-            prediction=plain[0].tolist(),
+            prediction=plain[shown].tolist(),
             permuted_question=permutation[question].tolist(),
-            permuted_prediction=after[0].tolist(),
+            permuted_prediction=after[shown].tolist(),
         ),
     )
 
