@@ -65,8 +65,23 @@ def test_right_answers_are_counted(checkpoint: Path, arrays: Path, num_wrong: in
         assert expected.items() <= scores.items()
     assert result.outcomes is not None
     assert result.outcomes.tolist() == [0] * num_wrong + [1] * (5 - num_wrong), "puzzle by puzzle"
+    assert result.solved_after_most is None, "the headline has the most steps"
     same, other = puzzles.first(5), puzzles.first(4)
     assert score(loaded, same).puzzles == result.puzzles != score(loaded, other).puzzles
+
+
+def test_puzzles_solved_are_kept_after_the_headline_and_the_most_steps(
+    checkpoint: Path, arrays: Path
+) -> None:
+    """The first puzzle takes one step, the others take 20."""
+    puzzles, loaded = open_arrays(arrays, "9x9"), load_model(checkpoint, CPU)
+    first = puzzles.questions[0].tobytes()
+    make_oracle(loaded.model, lambda row, _: 1 if row.astype(np.uint8).tobytes() == first else 20)
+    result = score_set(Predictor(loaded, 2), puzzles, (1, 16, 32), headline=16)
+    assert isinstance(result, ScoredSet)
+    found = {steps: result.outcomes_after(steps) for steps in (1, 16, 32)}
+    assert found[1] is None and found[16] is not None and found[32] is not None
+    assert (found[16].tolist(), found[32].tolist()) == ([1, 0, 0, 0, 0], [1, 1, 1, 1, 1])
 
 
 def test_a_size_without_weights_is_told_with_its_reason(trained: MakePath, arrays: Path) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from serrm.arrays.stream import PuzzleArrays
+from serrm.inference import studies
 from serrm.inference.predict import LoadedModel, Predictor, load_model
 from serrm.inference.search import Limits, Search, search
 from serrm.inference.settings import ComputeSettings
@@ -97,5 +98,24 @@ def test_equivariance_compares_what_was_permuted(loaded: LoadedModel, arrays: Pa
     permutation = np.array(example.permutation)
     assert permutation[:2].tolist() == [0, 1] and sorted(permutation) == list(range(6))
     assert permutation[list(example.question)].tolist() == [*example.permuted_question]
+    is_identical = permutation[list(example.prediction)].tolist() == [*example.permuted_prediction]
+    assert is_identical == (found.num_identical == found.num_pairs)
     puzzles = of_trained_size(loaded, arrays)
-    assert puzzles is not None and puzzles.questions[0].tolist() == [*example.question]
+    assert puzzles is not None
+    if is_identical:
+        assert puzzles.questions[0].tolist() == [*example.question]
+
+
+def test_the_example_is_the_first_pair_that_differs(
+    loaded: LoadedModel, arrays: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of four pairs the third and the fourth are made to differ."""
+    asked = symmetric_questions(loaded, arrays)
+    assert asked is not None
+    answers = [np.full((4, 16), 1, np.uint8), np.full((4, 16), 1, np.uint8)]
+    answers[1][2:, 5] = 0
+    monkeypatch.setattr(studies, "_predicted", lambda *_: answers.pop(0))
+    found = equivariance(Predictor(loaded, 2), asked, num=4, seed=0)
+    assert (found.num_pairs, found.num_identical) == (4, 2)
+    assert asked.gather(2, 1).questions[0].tolist() == [*found.example.question]
+    assert found.example.permuted_prediction[5] == 0 != found.example.prediction[5]

@@ -49,6 +49,13 @@ def test_a_run_uses_its_parts_and_no_others() -> None:
     assert "serrm/puzzles/maze/rules.py" in modules(code(run_of("laptop", "maze-trm-s0"), "scoring"))
 
 
+def test_a_training_that_takes_every_right_answer_depends_on_the_rule(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(TASKS, "maze", replace(TASKS["maze"], right_answers="any"))
+    assert "serrm/puzzles/maze/rules.py" in modules(code(run_of("laptop", "maze-trm-s0"), "training"))
+
+
 def test_a_scoring_does_not_depend_on_how_a_run_was_trained() -> None:
     of_run = modules(code(run_of("ci"), "scoring"))
     assert {"serrm/models/hrm_trm.py", "serrm/training/stablemax.py", "serrm/inference/search.py"} <= of_run

@@ -221,3 +221,32 @@ def test_one_solved_puzzle_of_a_thousand_is_nearly_none(parts, made):
     assert [part.verdict for part in parts(made)["trm_fails"]] == [HOLDS, HOLDS]
     set_rate(made["sudoku", "trm_matched_published", 0], "fsr", 0.05, num=1000)
     assert [part.verdict for part in parts(made)["trm_fails"]] == [HOLDS, FAILS]
+
+
+def test_a_further_data_set_adds_parts_to_checks_of_all_data_sets(parts, made):
+    """More steps and equivariance change nothing on the first, and help on the harder one."""
+    first = made["sudoku", "se_rrm", 0]
+    del made["sudoku", "se_rrm", 1]
+    made["sudoku", "se_rrm_untied", 0] = deepcopy(first) | {"model": "se_rrm_untied"}
+    set_rate(first, "fsr", first["sets"]["9x9"]["steps"]["16"]["fsr"], steps="64")
+    harder = deepcopy(first) | {"task": "harder"}
+    set_rate(harder, "fsr", 0.5)
+    set_rate(harder, "fsr", 0.7, steps="64")
+    made["harder", "se_rrm", 0] = harder
+    found = parts(made)
+    assert [(part.says, part.verdict) for part in found["more_steps"]] == [
+        ("Sudoku 9×9: ahead after the most steps", LEVEL),
+        ("harder 9×9: ahead after the most steps", HOLDS),
+    ]
+    assert "after 16 steps 50.00" in found["more_steps"][1].ours
+    assert len(found["tied_sudoku"]) == 1, "the untied variant did not run there"
+    made["harder", "se_rrm_untied", 0] = deepcopy(harder) | {"model": "se_rrm_untied"}
+    set_rate(made["harder", "se_rrm_untied", 0], "fsr", 0.3)
+    found = parts(made)
+    assert [(part.says, part.verdict) for part in found["tied_sudoku"]] == [
+        ("Sudoku: ahead with symbol equivariance", LEVEL),
+        ("harder: ahead with symbol equivariance", HOLDS),
+    ]
+    assert {len(found[key]) for key in ("margins", "larger_grids")} == {4}, (
+        "other checks read the first alone"
+    )

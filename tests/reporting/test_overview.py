@@ -80,6 +80,14 @@ def test_the_estimates_of_the_peers_are_what_their_settings_give():
     layer = positions * (2 * 12 * width**2 + 4 * positions * width)
     for steps in (2000, 4000):
         assert estimates[f" {steps:,} steps"] == pytest.approx(steps * 512 * 3 * 16 * 4 * layer, rel=0.005)
+    later = (32 + 64 + 128 + 256 + 512) / 5
+    layer = 81 * (2 * 12 * width**2 + 4 * 81 * width)
+    sotaku = 50_000 * 2048 * (3 * 16 + 0.2 * later) * 4 * layer
+    assert estimates[" 1,024 iterations"] == pytest.approx(sotaku, rel=0.005)
+    with (ROOT / FOLDER / "peers.csv").open(encoding="utf-8") as file:
+        flops_of = {row["system"]: float(row["training FLOPs"]) for row in csv.DictReader(file)}
+    assert flops_of["TRM trained winner-take-all"] == 6 * 60 / 48 * flops_of["TRM with Muon, four seeds"]
+    assert flops_of["TRM with noise (PTRM)"] == pytest.approx(COST("sudoku", "trm_mlp").flops, rel=0.005)
     assert estimates[" cross-entropy of weight 1"] == estimates[" 2,000 steps"] == 2 * estimates[" 8 loops"]
 
 

@@ -38,6 +38,16 @@ def test_outcomes_of_the_same_puzzles_narrow_the_interval() -> None:
     assert difference(one, early) == apart
 
 
+def test_more_steps_are_compared_as_pairs_with_the_headline() -> None:
+    part = run(SECOND, steps=8).scored["9x9"].model_copy(update={"solved_after_most": pack(FIRST)})
+    steps = part.steps | {16: run(FIRST).scored["9x9"].steps[16]}
+    runs = [run(SECOND).model_copy(update={"sets": {"9x9": part.model_copy(update={"steps": steps})}})]
+    longer, shorter = score(runs, "fsr", "9x9", 16), score(runs, "fsr", "9x9", 8)
+    assert longer and shorter and are_pairs(longer, shorter)
+    apart = score([run(SECOND, puzzles="b")], "fsr")
+    assert apart and difference(longer, apart).low < difference(longer, shorter).low < 12
+
+
 def test_seeds_are_paired_by_their_mean_outcomes() -> None:
     first = score([run(FIRST, seed=0), run(~SECOND, seed=1)], "fsr")
     assert first and first.outcomes is not None and set(first.outcomes) == {0.5, 1.0}

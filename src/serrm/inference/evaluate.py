@@ -167,19 +167,21 @@ def score_set(
 ) -> ScoredSet | RefusedSet:
     """Scores of one set after each number of steps, or the reason why the model cannot take its size.
 
-    The result also says which puzzles were solved after `headline` steps.
+    The result also says which puzzles were solved after `headline` steps, and after the most steps.
     """
     task = grid_task(puzzles.task)
     if reason := predict.refusal(predictor.loaded.model, puzzles.side, puzzles.num_symbols):
         return RefusedSet(side=puzzles.side, reason=reason)
     tallies = {step: Tally(task, metrics_of(puzzles.task)) for step in steps}
-    headline = headline or usual_headline(steps)
-    solved: dict[int, Bool[np.ndarray, " B"]] = {}  # by the number of a batch's first puzzle
+    headline, most = headline or usual_headline(steps), max(steps)
+    # Whether each puzzle is solved, by the number of steps and the number of a batch's first puzzle.
+    solved: dict[tuple[int, int], Bool[np.ndarray, " B"]] = {}
     for predicted in predictor.batches(puzzles, steps, f"evaluating {puzzles.name}"):
         batch = predicted.batch
         tallies[predicted.step].add(batch.questions, predicted.tokens, batch.answers)
-        if predicted.step == headline:
-            solved[predicted.start] = task.are_right(batch.questions, predicted.tokens, batch.answers)
+        if predicted.step in (headline, most):
+            are_right = task.are_right(batch.questions, predicted.tokens, batch.answers)
+            solved[predicted.step, predicted.start] = are_right
         if gallery is not None:
             gallery.add(puzzles.name, puzzles.side, predicted, lambda n: f"{puzzles.name} puzzle {n + 1}")
     for tally in tallies.values():
@@ -187,7 +189,11 @@ def score_set(
         for counts in more:
             tally.counts.update(counts)
     of_processes = predictor.processes.collect(solved)
-    solved_by_start = {start: part for of_process in of_processes for start, part in of_process.items()}
+    solved = {key: part for of_process in of_processes for key, part in of_process.items()}
+    solved_after = {
+        step: pack(np.concatenate([solved[key] for key in sorted(solved) if key[0] == step]))
+        for step in {headline, most}
+    }
     counts = tallies[steps[0]].counts
     return ScoredSet(
         side=puzzles.side,
@@ -196,5 +202,6 @@ def score_set(
         steps={step: tally.scores() for step, tally in tallies.items()},
         headline_steps=headline,
         puzzles=digest(puzzles.questions, puzzles.answers),
-        solved=pack(np.concatenate([solved_by_start[start] for start in sorted(solved_by_start)])),
+        solved=solved_after[headline],
+        solved_after_most=solved_after[most] if most != headline else None,
     )

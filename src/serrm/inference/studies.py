@@ -127,6 +127,8 @@ def equivariance(
 ) -> Equivariance:
     """Compare predictions for puzzles with permuted symbols with the permuted predictions for the puzzles.
 
+    The example is the first pair that differs, or the first pair if none differs.
+
     In ARC-AGI only the colours of the decoded grid are compared, and task types that hold colours are permuted too.
     """
     model, usual = predictor.loaded.model, alphabet(predictor.loaded.settings.kind, questions.side).usual
@@ -145,18 +147,20 @@ def equivariance(
     step = max(predictor.loaded.settings.model.evaluation_steps, default=HEADLINE_STEPS)
     plain = _predicted(predictor, Stream(questions.side, questions.num_symbols, num, questions.gather), step)
     after = _predicted(predictor, Stream(questions.side, questions.num_symbols, num, permuted), step, vectors)
-    question = questions.gather(0, 1).questions[0]
+    is_identical = (permutation[plain] == after).all(axis=1)
+    shown = int(np.argmin(is_identical))
+    question = questions.gather(shown, 1).questions[0]
     return Equivariance(
         num_pairs=num,
-        num_identical=int((permutation[plain] == after).all(axis=1).sum()),
+        num_identical=int(is_identical.sum()),
         precision="float32",
         example=PermutedPuzzle(
             side=questions.side,
             permutation=permutation.tolist(),
             question=question.tolist(),
-            prediction=plain[0].tolist(),
+            prediction=plain[shown].tolist(),
             permuted_question=permutation[question].tolist(),
-            permuted_prediction=after[0].tolist(),
+            permuted_prediction=after[shown].tolist(),
         ),
     )
 

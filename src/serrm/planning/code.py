@@ -32,7 +32,7 @@ DICTS = (
     "serrm.training.schedules",
 )
 # What may change without making a result stale.
-IDLE = (
+IGNORED = (
     "serrm.config",  # DVC tracks the values that it reads and composes
     "serrm.tracking",  # MLflow mirrors what a stage writes
     "serrm.puzzles.look",  # pictures
@@ -40,7 +40,7 @@ IDLE = (
     "serrm.puzzles.text",
 )
 STAGES = {"training": "stages.train", "scoring": "stages.evaluate"}
-IDLE_IN = {"training": (), "scoring": ("serrm.training.optimizer",)}
+IGNORED_IN = {"training": (), "scoring": ("serrm.training.optimizer",)}
 # Of a task: its fields, and the modules of its folder, that change a run only through its arrays, or not at all.
 DATA_FIELDS = (
     *("name", "source", "subset", "make", "published", "mirrored", "in_words", "count", "at_most", "mirror"),
@@ -48,7 +48,7 @@ DATA_FIELDS = (
     *("look", "judge", "keys", "samples", "examples", "permuted_note", "names_blanks"),
 )
 DATA_MODULES = ("data", "search", "grammar", "determine", "generate")
-# Those that change scores and no training.
+# Those that change scores, and a training only if it takes every right answer for right (`right_answers="any"`).
 SCORING_FIELDS = ("verify", "right_answers", "open_cells", "allows", "permuted", "metrics", "criteria")
 SCORING_MODULES = ("rules",)
 
@@ -67,14 +67,15 @@ def write_code(params: Params, target: Path) -> None:
 def code(run: RunSettings, stage: str) -> list[str]:
     """The parts of a run that its training or its scoring uses, and the hashes of the modules."""
     record = TASKS[run.kind]
-    of_task = dict(_fields(record, stage))
+    is_scored = stage == "scoring" or record.right_answers == "any"  # then halting and train_fsr use the rule
+    of_task = dict(_fields(record, is_scored))
     of_run = dict(_parts("run", run) if stage == "training" else _scoring_parts(run))
-    shared = (*DICTS, *IDLE, *IDLE_IN[stage], "serrm.puzzles.arc")
+    shared = (*DICTS, *IGNORED, *IGNORED_IN[stage], "serrm.puzzles.arc")
     modules = reached({STAGES[stage], *_modules(of_run)}, lambda name: _is_below(name, shared))
-    others = DATA_MODULES if stage == "scoring" else (*DATA_MODULES, *SCORING_MODULES)
+    others = DATA_MODULES if is_scored else (*DATA_MODULES, *SCORING_MODULES)
     modules |= reached(
         {type(record).__module__, *_modules(of_task)},
-        lambda name: _is_below(name, (*DICTS, *IDLE)) or name.rpartition(".")[2] in others,
+        lambda name: _is_below(name, (*DICTS, *IGNORED)) or name.rpartition(".")[2] in others,
     )
     files = {name: file for module in modules for name, file in sources(module).items()}
     parts = [f"{name}: {text(value)}" for name, value in (of_task | of_run).items()]
@@ -86,16 +87,16 @@ def text(value: Any) -> str:
     if value is None or isinstance(value, str | bytes | int | float):
         return repr(value)
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{key}: {text(held)}" for key, held in _held(value)) + "}"
+        return "{" + ", ".join(f"{key}: {text(part)}" for key, part in _contents(value)) + "}"
     if isinstance(value, tuple | list) and not hasattr(value, "_asdict"):
         return "[" + ", ".join(map(text, value)) + "]"
-    inside = ", ".join(f"{name}={text(held)}" for name, held in _held(value))
+    inside = ", ".join(f"{name}={text(part)}" for name, part in _contents(value))
     return f"{_definition(value).__module__}.{_definition(value).__qualname__}" + (inside and f"({inside})")
 
 
 def _modules(value: Any) -> set[str]:
     """The project's modules that define the functions and classes that a value holds."""
-    modules = {name for _, held in _held(value) for name in _modules(held)}
+    modules = {name for _, part in _contents(value) for name in _modules(part)}
     name = _definition(value).__module__
     return modules | ({name} if name.partition(".")[0] in PACKAGES else set())
 
@@ -106,7 +107,7 @@ def _definition(value: Any) -> Any:
     return value if isinstance(value, type) or inspect.isroutine(value) else type(value)
 
 
-def _held(value: Any) -> list[tuple[str, Any]]:
+def _contents(value: Any) -> list[tuple[str, Any]]:
     """The values that a value is made of, by name."""
     value = inspect.unwrap(value) if callable(value) else value
     if isinstance(value, type | str):
@@ -124,9 +125,9 @@ def _held(value: Any) -> list[tuple[str, Any]]:
     if isinstance(value, tuple) and hasattr(value, "_asdict"):
         return [*value._asdict().items()]
     if isinstance(value, tuple | list):
-        return [(str(place), held) for place, held in enumerate(value)]
+        return [(str(index), part) for index, part in enumerate(value)]
     if isinstance(value, Mapping):
-        return [(str(key), held) for key, held in value.items()]
+        return [(str(key), part) for key, part in value.items()]
     return [*getattr(value, "__dict__", {}).items()]
 
 
@@ -134,11 +135,11 @@ def _is_below(name: str, places: tuple[str, ...]) -> bool:
     return any(name == place or name.startswith(f"{place}.") for place in places)
 
 
-def _fields(record: Task, stage: str) -> Iterator[tuple[str, Any]]:
-    """The fields of a task that a stage of its runs reads."""
-    idle = DATA_FIELDS if stage == "scoring" else (*DATA_FIELDS, *SCORING_FIELDS)
+def _fields(record: Task, is_scored: bool) -> Iterator[tuple[str, Any]]:
+    """The fields of a task that a stage of its runs reads; those of scoring only if the stage scores answers."""
+    ignored = DATA_FIELDS if is_scored else (*DATA_FIELDS, *SCORING_FIELDS)
     for field in fields(record):
-        if field.name not in idle:
+        if field.name not in ignored:
             yield f"task.{field.name}", getattr(record, field.name)
 
 

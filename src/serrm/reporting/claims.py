@@ -143,17 +143,28 @@ RULES: Final[dict[str, Callable[..., Finding]]] = {
 
 
 def compared(report: Report, check: Check) -> Iterator[Part]:
-    """A part per task: a rule on the scores of the models."""
+    """A part per task, or per data set: a rule on the scores of the models."""
     for task in check.tasks:
-        where = task_name(task) + (f" {set_name(check.set)}" if check.set else "")
-        scores = scores_of(report, task, check.models, check.metric, check.set)
-        lacking = [model_name(model) for model in check.models if model not in scores]
-        verdict, ours = UNTESTED, not_run(report, task, where, lacking)
-        if not lacking:
-            verdict, apart = RULES[check.rule](check.number, *scores.values())
-            numbers = [f"{model_name(model)} {each}" for model, each in scores.items()]
-            ours = f"{METRICS[check.metric].name}: {'; '.join([*numbers, apart] if apart else numbers)}."
-        yield Part(f"{where}: {check.words}", verdict, ours)
+        for name, runs in data_sets(report, task, check):
+            where = name + (f" {set_name(check.set)}" if check.set else "")
+            scores = scores_of(runs, task, check.models, check.metric, check.set)
+            lacking = [model_name(model) for model in check.models if model not in scores]
+            verdict, ours = UNTESTED, not_run(runs, task, where, lacking)
+            if not lacking:
+                verdict, apart = RULES[check.rule](check.number, *scores.values())
+                numbers = [f"{model_name(model)} {each}" for model, each in scores.items()]
+                ours = f"{METRICS[check.metric].name}: {'; '.join([*numbers, apart] if apart else numbers)}."
+            yield Part(f"{where}: {check.words}", verdict, ours)
+
+
+def data_sets(report: Report, task: str, check: Check) -> Iterator[tuple[str, Report]]:
+    """A task with the report, and the task's further data sets that a check reads, by name, with their runs alone."""
+    yield task_name(task), report
+    names = dict.fromkeys(run.task for run in all_runs(report.results) if run.kind == task)
+    for name in [*names][1:] if check.all_data_sets else ():
+        results = {key: runs for key, runs in report.results.items() if key[0] == name}
+        if all((name, model) in results for model in check.models):
+            yield task_name(name), replace(report, results=results)
 
 
 def not_run(report: Report, task: str, where: str, lacking: Sequence[str]) -> str:
@@ -190,14 +201,15 @@ def cannot_take(report: Report, check: Check) -> Iterator[Part]:
 
 def more_steps(report: Report, check: Check) -> Iterator[Part]:
     """SE-RRM after more steps than in training against 16 steps, by the same runs."""
-    scores = by_steps(report, [SE_RRM])
-    found = {steps: each[SE_RRM] for steps, each in scores.items() if each and steps >= HEADLINE_STEPS}
-    verdict, ours = UNTESTED, "More steps than in training were not scored."
-    if len(found) > 1:
-        verdict, apart = ahead(0.0, found[max(found)], found[min(found)], has_same_runs=True)
-        numbers = "; ".join(f"after {steps} steps {each}" for steps, each in found.items())
-        ours = f"{METRICS['fsr'].name} {numbers}; {apart}."
-    yield Part(check.words, verdict, ours)
+    for name, runs in data_sets(report, "sudoku", check):
+        scores = by_steps(runs, check.models)
+        found = {steps: each[SE_RRM] for steps, each in scores.items() if each and steps >= HEADLINE_STEPS}
+        verdict, ours = UNTESTED, "More steps than in training were not scored."
+        if len(found) > 1:
+            verdict, apart = ahead(0.0, found[max(found)], found[min(found)], has_same_runs=True)
+            numbers = "; ".join(f"after {steps} steps {each}" for steps, each in found.items())
+            ours = f"{METRICS['fsr'].name} {numbers}; {apart}."
+        yield Part(f"{name} {set_name('9x9')}: {check.words}", verdict, ours)
 
 
 def every_depth(report: Report, check: Check) -> Iterator[Part]:

@@ -214,7 +214,7 @@ def _num_others(first: Evaluation, second: Evaluation, lines: Iterable[Line]) ->
 
 
 COUNTED: Final = ("sets", "learning_curve", "early_stopping", "guesses", "equivariance")
-UNCOUNTED: Final = {"puzzles", "solved", "credits", "reason", "headline_steps"}
+UNCOUNTED: Final = {"puzzles", "solved", "solved_after_most", "credits", "reason", "headline_steps"}
 
 
 def numbers(run: Evaluation) -> dict[tuple[str | int, ...], Any]:

@@ -212,8 +212,9 @@ def permuted(report: Report, task: str) -> str:
         return ""
     marked = "Cross:" if TASKS[task].look.has_crosses else "Orange:"
     about = (
-        f"x: the first test puzzle of profile {report.profile}; π: a permutation of its symbols; f: the model after 16 "
-        f"steps. {marked} f(πx) ≠ πf(x).{TASKS[task].permuted_note}{left_out}"
+        f"x: of profile {report.profile}'s test puzzles the first for which f(πx) ≠ πf(x), or the first of all; "
+        f"π: a permutation of its symbols; f: the model after 16 steps. {marked} f(πx) ≠ πf(x)."
+        f"{TASKS[task].permuted_note}{left_out}"
     )
     lines, title = textwrap.wrap(about, 135), TASKS[task].permuted
     look = {"font_size": 11.5, "fill": MUTED}

@@ -5,7 +5,8 @@ the FLOPs of profile `paper`, and the peers in docs/experiments/hard_sudoku/peer
 """
 
 import json
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -23,6 +24,10 @@ FOLDER: Final = Path("docs/experiments/hard_sudoku")
 OURS, PAPERS, PEERS = "ours", "the paper", "others"
 MARKERS: Final = {OURS: "o", PAPERS: "s", PEERS: "D"}
 GREY: Final = "#767676"
+TYPE_POINTS, LINE = 2.6, 10.5  # points of type per percent of the picture, and per line of a label
+LETTER, GAP = 0.05, 0.1  # powers of ten of FLOPs that a letter of a label takes, and the gap before the label
+CLOSE: Final = 8.0  # percent between markers beside each other
+NUM_TRAINING: Final = 1_000  # puzzles of Sudoku-Extreme, in the paper and in profile `published`
 OWN_TEST_FILE, SUBSTITUTE = "Sudoku-Extreme's test file", "a substitute for Sudoku-Extreme's test file"
 
 
@@ -32,6 +37,7 @@ class Point(NamedTuple):
     by: str
     system: str
     family: str
+    num_training: int
     flops: float
     is_estimated: bool
     solved: float
@@ -61,13 +67,16 @@ def _ours(report: Report, root: Path) -> Iterator[Point]:
             if each:
                 name = f"{model_name(model)}, {words}" + f", {len(each.seeds)} seeds" * (len(each.seeds) > 1)
                 has_search = words != "one attempt"
-                yield Point(OURS, name, family, flops, False, *each[:4], has_search, SUBSTITUTE, source)
+                yield Point(
+                    OURS, name, family, NUM_TRAINING, flops, False, *each[:4], has_search, SUBSTITUTE, source
+                )
     path = FOLDER / "guesses.json"
     search = json.loads((root / path).read_text(encoding="utf-8"))
     last, num = search["within"][-1], search["puzzles"]["first"]
     solved, low, high = (round(100 * last[name], 2) for name in ("fsr", "fsr_lo", "fsr_hi"))
     name, flops = f"{search['checkpoint']}, at most {last['steps']:,} steps", float(search["flops_training"])
-    yield Point(OURS, name, "se_rrm", flops, False, solved, low, high, num, True, SUBSTITUTE, str(path))
+    numbers = NUM_TRAINING, flops, False, solved, low, high, num
+    yield Point(OURS, name, "se_rrm", *numbers, True, SUBSTITUTE, str(path))
 
 
 def _papers(report: Report) -> Iterator[Point]:
@@ -78,7 +87,7 @@ def _papers(report: Report) -> Iterator[Point]:
             source = "table 1" + ", quoted there from the TRM paper" * entry.quoted
             name, family = f"{row.name}, the paper", row.variant.removesuffix("_mlp")
             solved, low, high, *_ = (*map(float, entry.numbers), None, None)
-            numbers = float(cost.flops), False, solved, low, high, table.columns[key].num
+            numbers = NUM_TRAINING, float(cost.flops), False, solved, low, high, table.columns[key].num
             yield Point(PAPERS, name, family, *numbers, False, OWN_TEST_FILE, source)
 
 
@@ -88,7 +97,7 @@ def _peers(root: Path) -> Iterator[Point]:
         flops, solved = row["training FLOPs"], row["solved, percent"]
         num = None if pd.isna(row["n"]) else int(row["n"])
         is_estimated, has_search = row["estimated"] == "yes", row["search"] == "yes"
-        numbers = flops, is_estimated, solved, None, None, num
+        numbers = row["training puzzles"], flops, is_estimated, solved, None, None, num
         yield Point(PEERS, name, family, *numbers, has_search, OWN_TEST_FILE, row["source"])
 
 
@@ -106,12 +115,18 @@ def caption(found: Sequence[Point]) -> str:
         sets = [point for point in found if (point.by, point.has_search) == (by, has_search)]
         return tables.counts(point.num_puzzles for point in sets)
 
+    others = {
+        point.system.partition(",")[0]: f"{point.num_training:,}"
+        for point in found
+        if point.num_training != NUM_TRAINING
+    }
+    of_others = "".join(f"; {system} on {number}" for system, number in others.items())
     return (
-        f"All models were trained on 1,000 puzzles of Sudoku-Extreme. Our models are scored on {num(OURS)} puzzles of "
-        f"{SUBSTITUTE} ({num(OURS, True)} with guesses), the paper's models on all {num(PAPERS)} puzzles of "
-        f"{OWN_TEST_FILE}, and other models on all or some of those. FLOPs count all matrix products; we compute the "
-        "paper's FLOPs from its settings, and ≈ marks estimates. Bars show 95% intervals or, for several seeds, the "
-        "range of their intervals. Sources are in docs/experiments/hard_sudoku/peers.csv."
+        f"Models were trained on {NUM_TRAINING:,} puzzles of Sudoku-Extreme{of_others}. Our models are scored on "
+        f"{num(OURS)} puzzles of {SUBSTITUTE} ({num(OURS, True)} with guesses), the paper's models on all "
+        f"{num(PAPERS)} puzzles of {OWN_TEST_FILE}, and other models on all or some of those. FLOPs count all matrix "
+        "products; we compute the paper's FLOPs from its settings, and ≈ marks estimates. Bars show 95% intervals or, "
+        "for several seeds, the range of their intervals. Sources are in docs/experiments/hard_sudoku/peers.csv."
     )
 
 
@@ -119,7 +134,7 @@ def picture(found: Sequence[Point]) -> str:
     """The points as an SVG document: colours by family, markers by whose they are, hollow with search."""
     with matplotlib.rc_context(figures.LOOK):
         figure = Figure(figsize=(9.2, 5.4), layout="constrained")
-        axes, labels = figure.subplots(), list[str]()
+        axes, labels = figure.subplots(), dict[str, Point]()
         for point in found:
             colour = _colour(point.family)
             face = "white" if point.has_search else colour
@@ -128,18 +143,44 @@ def picture(found: Sequence[Point]) -> str:
             marker = MARKERS[point.by]
             axes.plot(point.flops, point.solved, marker, markersize=7, markerfacecolor=face, color=colour)
             words = point.system.partition(",")[0] + " ≈" * point.is_estimated
-            if point.by != OURS and words not in labels:
-                labels.append(words)
-                place = (point.flops, point.solved), (9, -11 if point.has_search else -3)
-                axes.annotate(words, *place, textcoords="offset points", fontsize=8.5)
+            if point.by != OURS:
+                labels.setdefault(words, point)
+        for words, (is_left, below) in _places(labels).items():
+            at, side = (labels[words].flops, labels[words].solved), "right" if is_left else "left"
+            place = (-9 if is_left else 9, -3 - below)
+            axes.annotate(
+                words, at, place, textcoords="offset points", fontsize=8.5, horizontalalignment=side
+            )
         for family in (*FAMILIES, ""):
             axes.plot([], [], "o", color=_colour(family), label=model_name(family) or "another model")
         for by, marker in MARKERS.items():
             axes.plot([], [], marker, color=figures.MUTED, label=by)
         axes.plot([], [], "o", color=figures.MUTED, markerfacecolor="white", label="with search")
-        axes.set(xscale="log", xlim=(3e14, 3e19), xlabel="Training FLOPs")
+        axes.set(xscale="log", xlim=(3e14, 1e20), xlabel="Training FLOPs")
         axes.set(ylim=(-3, 104), ylabel="Hard 9×9 Sudoku solved (%)")
         return figures.svg_text(figures.framed(figure, "Hard Sudoku by training FLOPs", caption(found)))
+
+
+def _places(labels: Mapping[str, Point]) -> dict[str, tuple[bool, float]]:
+    """Whether a label stands left of its marker, and how many points of type below it, so that no two overlap.
+
+    It stands left if another marker is close at its right.
+    """
+    taken, places = list[tuple[float, float, float]](), dict[str, tuple[bool, float]]()
+    for words, point in sorted(labels.items(), key=lambda item: -item[1].solved):
+        is_left = any(
+            1.3 < each.flops / point.flops < 3 and abs(each.solved - point.solved) < CLOSE
+            for each in labels.values()
+        )
+        width, start = LETTER * len(words), math.log10(point.flops) + GAP
+        start -= (2 * GAP + width) * is_left
+        height = wanted = point.solved * TYPE_POINTS
+        for first, last, other in sorted(taken, key=lambda each: -each[2]):
+            if first < start + width and start < last and abs(height - other) < LINE:
+                height = other - LINE
+        taken.append((start, start + width, height))
+        places[words] = is_left, wanted - height
+    return places
 
 
 def _colour(family: str) -> str:

@@ -113,6 +113,8 @@ class Check(_Frozen):
     metric: str = "fsr"
     set: str | None = None
     number: float = 0.0
+    all_data_sets: bool = False
+    """Also on every further data set of the task on which all of the models ran, one part each."""
 
 
 class PaperClaim(_Frozen):

@@ -73,9 +73,8 @@ def _outcomes(parts: Sequence[ScoredSet], steps: int) -> tuple[float, ...] | Non
 
     None unless all seeds have outcomes after `steps` on the same puzzles.
     """
-    outcomes = [part.outcomes for part in parts if part.outcomes is not None]
-    kinds = {(part.puzzles, part.headline_steps) for part in parts}
-    if len(outcomes) < len(parts) or kinds != {(parts[0].puzzles, steps)}:
+    outcomes = [kept for part in parts if (kept := part.outcomes_after(steps)) is not None]
+    if len(outcomes) < len(parts) or len({part.puzzles for part in parts}) > 1:
         return None
     return tuple(np.mean(outcomes, axis=0).tolist())
 

@@ -95,6 +95,8 @@ class ScoredSet(_Record):
     solved: str | None = None
     """Whether each puzzle was solved after `headline_steps`, in the order of the set: bits, the first one highest, as
     hexadecimal digits (`pack`). None where votes were counted, and for sets scored before it was kept."""
+    solved_after_most: str | None = None
+    """The same after the most steps; None if these are `headline_steps`, and for sets scored before it was kept."""
     credits: tuple[float, ...] | None = None
     """The share of each ARC-AGI puzzle's test inputs that one of two answers solves, after `headline_steps`; None for
     other tasks, and for sets scored before it was kept."""
@@ -102,6 +104,14 @@ class ScoredSet(_Record):
     def num_at(self, steps: int) -> int:
         """The number of puzzles that were scored after `steps` steps."""
         return (self.num_puzzles_after or {}).get(steps, self.num_puzzles)
+
+    def outcomes_after(self, steps: int) -> Float[np.ndarray, " N"] | None:
+        """The outcomes after `headline_steps` or the most steps; None after others, and if they were not kept."""
+        if steps == self.headline_steps:
+            return self.outcomes
+        if self.solved_after_most is None or steps != max(self.steps):
+            return None
+        return unpack(self.solved_after_most, self.num_puzzles).astype(np.float64)
 
     @property
     def outcomes(self) -> Float[np.ndarray, " N"] | None:
