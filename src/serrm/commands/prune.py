@@ -6,7 +6,6 @@ from pathlib import Path
 
 import typer
 
-from serrm.core.files import remove_directory
 from serrm.core.project import Layout
 
 
@@ -18,6 +17,7 @@ def prune() -> None:
     Removes only what DVC's cache has: if a run comes back, `dvc repro` takes its results from there. Checkpoints stay.
     """
     from serrm.config import open_project
+    from serrm.core.files import remove_directory
     from serrm.planning.leftovers import LOCK, is_in_cache, leftovers, tidy_lock
 
     root, params = open_project()
