@@ -1,4 +1,4 @@
-"""`serrm prune`: data/ and dvc.lock as if runs and test sets that params.yaml no longer has had never been there."""
+"""`serrm prune`: remove what runs and test sets that params.yaml no longer has left in data/ and dvc.lock."""
 
 import subprocess
 import sys
@@ -10,7 +10,7 @@ from serrm.core.project import Layout
 
 
 def prune() -> None:
-    """Remove scores, logs and test sets that params.yaml no longer has, and their entries in dvc.lock.
+    """Remove scores, logs, predictions and test sets that params.yaml no longer has, and their entries in dvc.lock.
 
     Example: serrm prune
 
