@@ -90,8 +90,8 @@ def test_two_processes_stop_and_one_goes_on(
 
 def test_a_batch_that_does_not_divide_is_refused() -> None:
     with pytest.raises(ValueError, match=r"\b4\b.*\b3\b"):
-        Processes(num=3).own(4)
-    assert [Processes(rank, 3).own(6) for rank in range(3)] == [slice(0, 2), slice(2, 4), slice(4, 6)]
+        Processes(num=3).local_range(4)
+    assert [Processes(rank, 3).local_range(6) for rank in range(3)] == [slice(0, 2), slice(2, 4), slice(4, 6)]
 
 
 @pytest.mark.parametrize(

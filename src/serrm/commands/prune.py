@@ -1,4 +1,4 @@
-"""`serrm prune`: data/ and dvc.lock as if runs and test sets that params.yaml no longer has had never been there."""
+"""`serrm prune`: remove what runs and test sets that params.yaml no longer has left in data/ and dvc.lock."""
 
 import subprocess
 import sys
@@ -6,18 +6,18 @@ from pathlib import Path
 
 import typer
 
-from serrm.core.files import remove_directory
 from serrm.core.project import Layout
 
 
 def prune() -> None:
-    """Remove scores, logs and test sets that params.yaml no longer has, and their entries in dvc.lock.
+    """Remove scores, logs, predictions and test sets that params.yaml no longer has, and their entries in dvc.lock.
 
     Example: serrm prune
 
     Removes only what DVC's cache has: if a run comes back, `dvc repro` takes its results from there. Checkpoints stay.
     """
     from serrm.config import open_project
+    from serrm.core.files import remove_directory
     from serrm.planning.leftovers import LOCK, is_in_cache, leftovers, tidy_lock
 
     root, params = open_project()

@@ -53,7 +53,7 @@ BATCH_SIZE = typer.Option(
 DEVICE = typer.Option("auto", help="auto, cpu, cuda, cuda:1, …")
 PRECISION = typer.Option(
     Precision.auto,
-    help="auto takes the faster of the two in a trial, or float32 if all puzzles fit into one batch.",
+    help="auto takes the faster of the two on this machine.",
 )
 FORMAT = typer.Option(OutputFormat.text, "--format", help="json writes one object per line.")
 TARGET = typer.Option(None, "--out", dir_okay=False, help="Write the answers to this file.")

@@ -40,9 +40,11 @@ def overview(reports: Sequence[Report], caption: str) -> str:
         scores_section(number, printed, reports) for number, printed in load_paper().score_tables.items()
     ]
     intro = (
-        "Each model has a row with the paper's scores and one per profile that ran it. Brackets after the training "
-        "FLOPs give their share of the FLOPs of the paper's run. The [notes](laptop/tables/notes.md) explain signs, "
-        "seeds and data."
+        "Each model has a row with the paper's scores and one per profile that ran it. Scores are percentages with 95% "
+        "intervals in brackets; of several seeds they are mean ± standard deviation (range of the seeds' intervals). "
+        "Profiles have different puzzles, so compare models within a profile. In the last column, (1/200) means 1/200 "
+        "of the FLOPs of the paper's run. † marks scores that the paper quotes; ↑ and ↓ mean intervals wholly above "
+        "and below the paper's, for the same puzzles. The [notes](laptop/tables/notes.md) explain the rest."
     )
     picture = f"## Hard Sudoku by training FLOPs\n\n![{caption}]({PICTURE})\n\n{caption} [All points](hard_sudoku.csv)."
     return "\n\n".join([f"## The paper's tables\n\n{intro}", *tables, claims_section(reports), picture])

@@ -26,7 +26,15 @@ from serrm.solving.solve import arc_evaluation, arc_refusal
 BATCH_SIZE = {"cpu": 64, "cuda": 512}  # 9×9 puzzles per batch
 NOTHING = "nothing_to_score"
 # Fields left out because the puzzles of a file may be in any order.
-LEFT_OUT = {"task_type", "headline_steps", "num_puzzles_after", "puzzles", "solved", "credits"}
+LEFT_OUT = {
+    "task_type",
+    "headline_steps",
+    "num_puzzles_after",
+    "puzzles",
+    "solved",
+    "solved_after_most",
+    "credits",
+}
 
 
 def score_file(
