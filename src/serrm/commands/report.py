@@ -5,9 +5,9 @@ from pathlib import Path
 
 import typer
 
+from serrm.commands.profile import PROFILE
 from serrm.core.project import PAPER, PARAMS, PROFILES, REGRESSION, Layout, find_root, git, profile_file
 
-PROFILE = typer.Option(None, help="Name of a file in profiles/. Default: params.yaml.")
 PAGE = typer.Option(
     None,
     "--write",
