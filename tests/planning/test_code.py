@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from serrm.config import read_params
-from serrm.core import imports
-from serrm.core.imports import reached
 from serrm.models.halting import HALTING
 from serrm.models.settings import HaltingRule
+from serrm.planning import imports
 from serrm.planning.code import code, text
+from serrm.planning.imports import reached
 from serrm.puzzles.sudoku import symmetries
 from serrm.puzzles.sudoku.record import SUDOKU
 from serrm.puzzles.tasks import TASKS

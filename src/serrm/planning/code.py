@@ -15,8 +15,8 @@ import numpy as np
 
 from serrm.config import Params
 from serrm.core.files import hash_file, new_directory
-from serrm.core.imports import PACKAGES, reached, sources
 from serrm.core.settings import KeyOf, Settings
+from serrm.planning.imports import PACKAGES, reached, sources
 from serrm.puzzles.task import Task
 from serrm.puzzles.tasks import TASKS
 from serrm.training.settings import RunSettings
@@ -57,8 +57,9 @@ def write_code(params: Params, target: Path) -> None:
     """Write `RUN`.training and `RUN`.scoring of every run to the folder `target`."""
     with new_directory(target) as folder:
         for name in params.runs:
+            run = params.train_settings(name)
             for stage in STAGES:
-                lines = code(params.train_settings(name), stage)
+                lines = code(run, stage)
                 if stage == "scoring":  # a set that is removed from params.yaml leaves its folder
                     lines.append(f"tests: {', '.join(params.evaluate_settings(name).tests)}")
                 (folder / f"{name}.{stage}").write_text("".join(f"{line}\n" for line in lines))

@@ -23,6 +23,7 @@ def reached(starts: Iterable[str], is_left_out: Callable[[str], bool]) -> set[st
     return modules
 
 
+@cache
 def sources(module: str) -> dict[str, Path]:
     """The file of a module, and the C++ beside it, which the module may compile, by their paths from the package on."""
     file, root = _file(module), _folder(module.partition(".")[0]).parent
