@@ -8,8 +8,6 @@ examples and test inputs are estimates.
 import heapq
 import json
 import math
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -21,6 +19,7 @@ from serrm.core.execution import Execution
 from serrm.core.progress import duration
 from serrm.inference.settings import GUESS_STEPS, HEADLINE_STEPS, ScoringSettings
 from serrm.models.halting import HaltingSettings
+from serrm.planning.dvc import dvc
 from serrm.puzzles.raw import Counts
 from serrm.puzzles.task import ArcTask
 from serrm.puzzles.tasks import TASKS, alphabet
@@ -108,11 +107,11 @@ def _step(run_settings: RunSettings, side: int, halting: HaltingSettings | None 
 
 def still_to_do(stages: Stages, root: Path) -> Stages:
     """The stages that have changed by `dvc status`, and all after them. ValueError with DVC's reason if it fails."""
-    command = [sys.executable, "-m", "dvc", "status", "--json"]
-    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise ValueError(f"dvc status failed: {done.stderr.strip()} (with --tflops, no DVC is needed)")
-    changed = json.loads(done.stdout)
+    try:
+        status = dvc(root, "status", "--json")
+    except ValueError as error:
+        raise ValueError(f"{error} (with --tflops, no DVC is needed)") from None
+    changed = json.loads(status)
 
     def is_left(name: str) -> bool:
         return name in stages and (name in changed or any(map(is_left, stages[name].after)))
