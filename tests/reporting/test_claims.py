@@ -8,8 +8,8 @@ import pytest
 from serrm.reporting.claims import (
     FAILS,
     HOLDS,
-    LEVEL,
     PARTLY,
+    UNDECIDED,
     UNTESTED,
     Part,
     claims_table,
@@ -44,7 +44,7 @@ def verdicts(parts):
 def test_the_papers_own_numbers_refute_none_of_its_claims(verdicts, parts):
     """The intervals of four differences include zero, with 42 to 400 puzzles; no table of the paper has four claims."""
     untested = ("language_model", "language_model_4x4", "permutation", "data_efficient")
-    others = {"arc_hrm": LEVEL, "trm_arc": PARTLY, "trm_arc_matched": PARTLY} | dict.fromkeys(
+    others = {"arc_hrm": UNDECIDED, "trm_arc": PARTLY, "trm_arc_matched": PARTLY} | dict.fromkeys(
         untested, UNTESTED
     )
     assert {key: verdict for key, verdict in verdicts(paper_files()).items() if verdict != HOLDS} == others
@@ -65,7 +65,7 @@ def test_the_made_profile(parts, verdicts, report, made):
     found = verdicts(made)
     assert {key: verdict for key, verdict in found.items() if verdict != UNTESTED} == {
         **dict.fromkeys(("larger_grids", "maze", "more_steps", "parameters", "permutation"), HOLDS),
-        "margins": LEVEL,  # two seeds of SE-RRM that differ by 6 points
+        "margins": UNDECIDED,  # two seeds of SE-RRM that differ by 6 points
         "smaller_grids": PARTLY,  # HRM solves one
         "larger_unsolved": PARTLY,  # a third of 16×16 is solved
         "every_depth": PARTLY,
@@ -87,10 +87,10 @@ def test_the_made_profile(parts, verdicts, report, made):
     [
         ((HOLDS, HOLDS), HOLDS),
         ((HOLDS, FAILS), PARTLY),
-        ((HOLDS, LEVEL), PARTLY),
+        ((HOLDS, UNDECIDED), PARTLY),
         ((UNTESTED, HOLDS), PARTLY),
-        ((FAILS, LEVEL, UNTESTED), FAILS),
-        ((LEVEL, UNTESTED), LEVEL),
+        ((FAILS, UNDECIDED, UNTESTED), FAILS),
+        ((UNDECIDED, UNTESTED), UNDECIDED),
         ((UNTESTED, UNTESTED), UNTESTED),
     ],
 )
@@ -104,27 +104,27 @@ def test_ahead_by_less_than_claimed_is_ahead_in_part(parts, made):
     set_rate(made["sudoku", "trm", 0], "fsr", 0.55)
     set_rate(made["sudoku", "se_rrm", 0], "fsr", 0.65)
     first, second = parts(made)["margins"][:2]
-    assert (first.verdict, second.verdict) == (HOLDS, LEVEL)
-    assert "+10.00 (3.93 to 15.97)" in first.ours
+    assert (first.verdict, second.verdict) == (HOLDS, UNDECIDED)
+    assert "+10.00 (3.93 to 15.97)" in first.evidence
 
 
 @pytest.mark.parametrize(
     ("claim", "part", "model", "task", "metric", "of_set", "rate", "expected"),
     [
-        ("margins", 0, "trm", "sudoku", "fsr", "9x9", 0.59, LEVEL),
+        ("margins", 0, "trm", "sudoku", "fsr", "9x9", 0.59, UNDECIDED),
         ("margins", 0, "trm", "sudoku", "fsr", "9x9", 0.8, FAILS),
-        ("margins", 1, "trm", "sudoku", "fsr", "9x9", 0.5, LEVEL),
+        ("margins", 1, "trm", "sudoku", "fsr", "9x9", 0.5, UNDECIDED),
         ("margins", 1, "trm", "sudoku", "fsr", "9x9", 0.6, FAILS),
         ("margins", 2, "trm", "sudoku", "gpa", "9x9", 0.7, HOLDS),
         ("margins", 3, "trm", "sudoku", "gpa", "9x9", 0.9, FAILS),
         ("maze", 1, "hrm", "maze", "fsr", "10x10", 0.6, HOLDS),
-        ("maze", 1, "hrm", "maze", "fsr", "10x10", 0.79, LEVEL),
+        ("maze", 1, "hrm", "maze", "fsr", "10x10", 0.79, UNDECIDED),
         ("maze", 1, "hrm", "maze", "fsr", "10x10", 0.9, FAILS),
         ("smaller_grids", 1, "hrm", "sudoku", "fsr", "4x4", 0.0, HOLDS),
         ("smaller_grids", 1, "trm", "sudoku", "fsr", "4x4", 0.1, FAILS),
-        ("smaller_grids", 1, "trm", "sudoku", "fsr", "4x4", 0.002, LEVEL),
+        ("smaller_grids", 1, "trm", "sudoku", "fsr", "4x4", 0.002, UNDECIDED),
         ("arc_trm", 0, "trm", "arc_agi_1", "pass_at_2", "evaluation", 0.3, HOLDS),
-        ("arc_trm", 0, "trm", "arc_agi_1", "pass_at_2", "evaluation", 0.36, LEVEL),
+        ("arc_trm", 0, "trm", "arc_agi_1", "pass_at_2", "evaluation", 0.36, UNDECIDED),
         ("arc_trm", 0, "trm", "arc_agi_1", "pass_at_2", "evaluation", 0.4, FAILS),
         ("augmentations", 0, "se_rrm", "arc_agi_1", "pass_at_2", "evaluation", 0.9, UNTESTED),
         ("every_depth", 4, "trm", "sudoku", "fsr", "9x9", 0.97, FAILS),
@@ -154,13 +154,13 @@ def test_a_baseline_that_takes_larger_grids_refutes_that_it_cannot(parts, made):
 
 def test_what_rounding_may_decide_refutes_no_equivariance(parts, made):
     pairs = made["sudoku", "se_rrm", 0]["equivariance"]
-    for num, expected in ((pairs["num_pairs"], HOLDS), (pairs["num_pairs"] - 1, LEVEL), (0, FAILS)):
+    for num, expected in ((pairs["num_pairs"], HOLDS), (pairs["num_pairs"] - 1, UNDECIDED), (0, FAILS)):
         pairs["num_identical"] = num
         assert parts(made)["permutation"][0].verdict == expected
 
 
 @pytest.mark.parametrize(
-    ("num", "rate", "expected"), [(7, 0.3, HOLDS), (7, 0.0, LEVEL), (1000, 0.3, UNTESTED)]
+    ("num", "rate", "expected"), [(7, 0.3, HOLDS), (7, 0.0, UNDECIDED), (1000, 0.3, UNTESTED)]
 )
 def test_fewer_augmentations_are_tested_where_there_are_fewer(verdicts, made, num, rate, expected):
     for task in ("arc_agi_1", "arc_agi_2"):
@@ -178,8 +178,8 @@ def test_fewer_augmentations_are_tested_where_there_are_fewer(verdicts, made, nu
     ("scores", "expected"),
     [
         ((0.4, 0.5, 0.6), HOLDS),
-        ((0.1, 0.2, 0.3), LEVEL),  # the same curve
-        ((0.1, 0.2, 0.25), LEVEL),  # lower, by less than the intervals
+        ((0.1, 0.2, 0.3), UNDECIDED),  # the same curve
+        ((0.1, 0.2, 0.25), UNDECIDED),  # lower, by less than the intervals
         ((0.0, 0.01, 0.1), FAILS),
     ],
 )
@@ -199,7 +199,7 @@ def test_a_run_that_continues_another_says_nothing_about_samples(report, made):
     """SE-RRM of Sudoku starts from weights that a run before it has trained."""
 
     def tasks_of(whole):
-        return {part.says.partition(":")[0] for part in judge(whole)["data_efficient"]}
+        return {part.statement.partition(":")[0] for part in judge(whole)["data_efficient"]}
 
     whole = report(made)
     assert "Sudoku" in tasks_of(whole)
@@ -211,7 +211,7 @@ def test_models_that_solve_next_to_nothing_are_not_comparable(parts, made):
     """One puzzle of 500 each: the interval is narrower than the margin, but says nothing."""
     for model in ("trm", "se_rrm"):
         set_rate(made["arc_agi_1", model, 0], "pass_at_2", 0.002, "evaluation")
-    assert parts(made)["arc_trm"][0].verdict == LEVEL
+    assert parts(made)["arc_trm"][0].verdict == UNDECIDED
 
 
 def test_one_solved_puzzle_of_a_thousand_is_nearly_none(parts, made):
@@ -234,17 +234,17 @@ def test_a_further_data_set_adds_parts_to_checks_of_all_data_sets(parts, made):
     set_rate(harder, "fsr", 0.7, steps="64")
     made["harder", "se_rrm", 0] = harder
     found = parts(made)
-    assert [(part.says, part.verdict) for part in found["more_steps"]] == [
-        ("Sudoku 9×9: ahead after the most steps", LEVEL),
+    assert [(part.statement, part.verdict) for part in found["more_steps"]] == [
+        ("Sudoku 9×9: ahead after the most steps", UNDECIDED),
         ("harder 9×9: ahead after the most steps", HOLDS),
     ]
-    assert "after 16 steps 50.00" in found["more_steps"][1].ours
+    assert "after 16 steps 50.00" in found["more_steps"][1].evidence
     assert len(found["tied_sudoku"]) == 1, "the untied variant did not run there"
     made["harder", "se_rrm_untied", 0] = deepcopy(harder) | {"model": "se_rrm_untied"}
     set_rate(made["harder", "se_rrm_untied", 0], "fsr", 0.3)
     found = parts(made)
-    assert [(part.says, part.verdict) for part in found["tied_sudoku"]] == [
-        ("Sudoku: ahead with symbol equivariance", LEVEL),
+    assert [(part.statement, part.verdict) for part in found["tied_sudoku"]] == [
+        ("Sudoku: ahead with symbol equivariance", UNDECIDED),
         ("harder: ahead with symbol equivariance", HOLDS),
     ]
     assert {len(found[key]) for key in ("margins", "larger_grids")} == {4}, (

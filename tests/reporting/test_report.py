@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from serrm.config import read_params
 from serrm.core.files import between_markers
-from serrm.reporting.claims import FAILS, HOLDS, LEVEL, UNTESTED
+from serrm.reporting.claims import FAILS, HOLDS, UNDECIDED, UNTESTED
 from serrm.reporting.figures import depth, permuted
 from serrm.reporting.paper import load_paper
 from serrm.reporting.report import (
@@ -273,7 +273,7 @@ def report_here(profile):
 def results_of(table):
     """The numbers and verdicts in the rows of a table in Markdown; captions, headings and notes are left out."""
     rows = [line for line in table.splitlines() if line.startswith("|")][1:]
-    return [re.findall("|".join([r"\d[\d.,]*", HOLDS, LEVEL, FAILS, UNTESTED]), row) for row in rows]
+    return [re.findall("|".join([r"\d[\d.,]*", HOLDS, UNDECIDED, FAILS, UNTESTED]), row) for row in rows]
 
 
 @pytest.mark.parametrize("profile", [*IN_README, "laptop", "arc_10x10", "maze_hard"])

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import pandas as pd
 
@@ -21,12 +21,12 @@ from serrm.scoring.intervals import Difference
 from serrm.scoring.metrics import METRICS
 from serrm.scoring.schema import Evaluation
 
-HOLDS, PARTLY, LEVEL = "holds", "holds in part", "undecided"
+HOLDS, PARTLY, UNDECIDED = "holds", "holds in part", "undecided"
 FAILS, UNTESTED = "does not hold", "not tested"
 VERDICTS: Final = {  # with the words for one claim and for several
     HOLDS: (HOLDS, "hold"),
     PARTLY: (PARTLY, "hold in part"),
-    LEVEL: ("stays undecided", "stay undecided"),
+    UNDECIDED: ("stays undecided", "stay undecided"),
     FAILS: (FAILS, "do not hold"),
     UNTESTED: ("is not tested", "are not tested"),
 }
@@ -56,109 +56,129 @@ OTHER_SETTINGS: Final = "The settings of all models differ from the paper's."
 
 
 class Part(NamedTuple):
-    """A part of a claim in words, its verdict, and the numbers behind it."""
+    """A part of a claim as a sentence, the verdict on it, and our numbers behind the verdict as text."""
 
-    says: str
+    statement: str
     verdict: str
-    ours: str
+    evidence: str
 
 
-Finding = tuple[str, str]  # a verdict, and the difference that it rests on in words
+Judgement = tuple[str, str]  # a verdict, and the difference that decided it as text (empty without one)
 
 
 def overall(parts: Sequence[Part]) -> str:
-    """The verdict on a claim: its parts' where they agree; else parts that hold count first, then those that fail."""
+    """The verdict on a claim, from those on its parts (the last of NOTES has the rule)."""
     verdicts = {part.verdict for part in parts}
     if HOLDS in verdicts:
         return HOLDS if verdicts == {HOLDS} else PARTLY
-    return next((each for each in (FAILS, LEVEL) if each in verdicts), UNTESTED)
+    if FAILS in verdicts:
+        return FAILS
+    return UNDECIDED if UNDECIDED in verdicts else UNTESTED
 
 
-def decided(intervals: Iterable[Difference | Score], holds_above: float, fails_below: float) -> str:
-    """The verdict that all intervals lie above a bound; one that lies below the other bound refutes it."""
-    ends = [(each.low > holds_above, each.high < fails_below) for each in intervals]
-    return FAILS if any(fails for _, fails in ends) else HOLDS if all(holds for holds, _ in ends) else LEVEL
+def verdict_by_bounds(intervals: Iterable[Difference | Score], holds_above: float, fails_below: float) -> str:
+    """HOLDS if all intervals lie above `holds_above`, FAILS if one lies below `fails_below`, else UNDECIDED."""
+    intervals = list(intervals)
+    if any(interval.high < fails_below for interval in intervals):
+        return FAILS
+    return HOLDS if all(interval.low > holds_above for interval in intervals) else UNDECIDED
 
 
 def margin(*scores: Score) -> float:
     """The difference below which models are comparable; where all scores are low, it is the highest score."""
-    return min(MARGIN, max(each.value for each in scores))
+    return min(MARGIN, max(score.value for score in scores))
 
 
-# Rules: the finding on the scores of a check's models and the check's number.
+# Rules: each judges the scores of a check's models, in the check's order, with the check's number.
 
 
-def ahead(points: float, first: Score, *others: Score, has_same_runs: bool = False) -> Finding:
-    """The first is ahead of all others, by more than so many points."""
-    found = [difference(first, each, has_same_runs=has_same_runs) for each in others]
-    return decided(found, points, points), f"{'least ' * (len(found) > 1)}difference {min(found)}"
+def ahead(points: float, first: Score, *others: Score, has_same_runs: bool = False) -> Judgement:
+    """The first is ahead of all others, by more than `points`."""
+    differences = [difference(first, other, has_same_runs=has_same_runs) for other in others]
+    least = "least difference" if len(differences) > 1 else "difference"
+    return verdict_by_bounds(differences, points, points), f"{least} {min(differences)}"
 
 
-def not_behind(_: float, first: Score, *others: Score) -> Finding:
+def not_behind(_: float, first: Score, *others: Score) -> Judgement:
     """The first is behind no other by as much as the margin."""
-    found = [difference(first, each) for each in others]
-    return decided(found, -margin(first, *others), 0.0), f"least difference {min(found)}"
+    differences = [difference(first, other) for other in others]
+    verdict = verdict_by_bounds(differences, -margin(first, *others), 0.0)
+    return verdict, f"least difference {min(differences)}"
 
 
-def comparable(_: float, first: Score, second: Score) -> Finding:
+def comparable(_: float, first: Score, second: Score) -> Judgement:
     """The two differ by less than the margin."""
-    found = difference(first, second)
-    is_within = max(-found.low, found.high) < margin(first, second)
-    verdict = HOLDS if is_within else FAILS if found.low > 0 or found.high < 0 else LEVEL
-    return verdict, f"difference {found}"
+    interval = difference(first, second)
+    if max(-interval.low, interval.high) < margin(first, second):
+        verdict = HOLDS
+    else:
+        verdict = FAILS if interval.low > 0 or interval.high < 0 else UNDECIDED
+    return verdict, f"difference {interval}"
 
 
-def none(_: float, *scores: Score) -> Finding:
+def none(_: float, *scores: Score) -> Judgement:
     """Every score is zero."""
-    return (FAILS if any(each.value for each in scores) else HOLDS), ""
+    return (FAILS if any(score.value for score in scores) else HOLDS), ""
 
 
-def nearly_none(_: float, *scores: Score) -> Finding:
+def nearly_none(_: float, *scores: Score) -> Judgement:
     """Every score is zero, or its interval lies below NEARLY_NONE."""
-    if all(each.value == 0 or each.high < NEARLY_NONE for each in scores):
+    if all(score.value == 0 or score.high < NEARLY_NONE for score in scores):
         return HOLDS, ""
-    return FAILS if any(each.low > NEARLY_NONE for each in scores) else LEVEL, ""
+    return FAILS if any(score.low > NEARLY_NONE for score in scores) else UNDECIDED, ""
 
 
-def others_nearly_none(_: float, first: Score, *others: Score) -> Finding:
-    """The same of every score but the first."""
-    return nearly_none(_, *others)
+def others_nearly_none(number: float, _: Score, *others: Score) -> Judgement:
+    """Every score but the first is nearly none."""
+    return nearly_none(number, *others)
 
 
-def above(chance: float, first: Score) -> Finding:
+def above(chance: float, first: Score) -> Judgement:
     """The score is above chance, in percent."""
-    return decided([first], chance, chance), f"chance {chance:.2f}"
+    return verdict_by_bounds([first], chance, chance), f"chance {chance:.2f}"
 
 
-def lowest_ahead(num: float, *scores: Score) -> Finding:
-    """The lowest of the first scores, so many, is ahead of the lowest of the others."""
+def lowest_ahead(num: float, *scores: Score) -> Judgement:
+    """The lowest of the first `num` scores is ahead of the lowest of the others."""
     groups = scores[: int(num)], scores[int(num) :]
-    return ahead(0.0, *(min(group, key=lambda each: each.value) for group in groups))
+    return ahead(0.0, *(min(group, key=lambda score: score.value) for group in groups))
 
 
-RULES: Final[dict[str, Callable[..., Finding]]] = {
+RULES: Final[dict[str, Callable[..., Judgement]]] = {
     rule.__name__: rule
     for rule in (ahead, not_behind, comparable, none, nearly_none, others_nearly_none, above, lowest_ahead)
 }
 
 
-def compared(report: Report, check: Check) -> Iterator[Part]:
-    """A part per task, or per data set: a rule on the scores of the models."""
+# Checks: each compares scores of a report and yields the parts of the claim.
+
+
+def by_rule(report: Report, check: Check) -> Iterator[Part]:
+    """A part for every task and data set of the check, judged by the check's rule on the models' scores."""
     for task in check.tasks:
-        for name, runs in data_sets(report, task, check):
-            where = name + (f" {set_name(check.set)}" if check.set else "")
-            scores = scores_of(runs, task, check.models, check.metric, check.set)
-            lacking = [model_name(model) for model in check.models if model not in scores]
-            verdict, ours = UNTESTED, not_run(runs, task, where, lacking)
-            if not lacking:
-                verdict, apart = RULES[check.rule](check.number, *scores.values())
-                numbers = [f"{model_name(model)} {each}" for model, each in scores.items()]
-                ours = f"{METRICS[check.metric].name}: {'; '.join([*numbers, apart] if apart else numbers)}."
-            yield Part(f"{where}: {check.words}", verdict, ours)
+        for name, results in data_sets(report, task, check):
+            yield judge_by_rule(results, task, name, check)
+
+
+def judge_by_rule(report: Report, task: str, name: str, check: Check) -> Part:
+    """The part of a check on one data set, which is called `name` in the report."""
+    name += f" {set_name(check.set)}" if check.set else ""
+    statement = f"{name}: {check.words}"
+    scores = scores_of(report, task, check.models, check.metric, check.set)
+    if missing := [model_name(model) for model in check.models if model not in scores]:
+        return Part(statement, UNTESTED, why_untested(report, task, name, missing))
+    verdict, deciding = RULES[check.rule](check.number, *scores.values())
+    numbers = [f"{model_name(model)} {score}" for model, score in scores.items()]
+    numbers += [deciding] if deciding else []
+    return Part(statement, verdict, f"{METRICS[check.metric].name}: {'; '.join(numbers)}.")
 
 
 def data_sets(report: Report, task: str, check: Check) -> Iterator[tuple[str, Report]]:
-    """A task with the report, and the task's further data sets that a check reads, by name, with their runs alone."""
+    """The data sets that a check reads, by name: the task's own, with all runs, and further ones, with theirs alone.
+
+    A further data set counts if all models of the check ran on it. On the task's own, scores come from the first data
+    set that has the check's test set (see `runs_on`), so runs are not divided by data set there.
+    """
     yield task_name(task), report
     names = dict.fromkeys(run.task for run in all_runs(report.results) if run.kind == task)
     for name in [*names][1:] if check.all_data_sets else ():
@@ -167,97 +187,115 @@ def data_sets(report: Report, task: str, check: Check) -> Iterator[tuple[str, Re
             yield task_name(name), replace(report, results=results)
 
 
-def not_run(report: Report, task: str, where: str, lacking: Sequence[str]) -> str:
-    """What a comparison lacks: the task, or scores of models on it."""
+def why_untested(report: Report, task: str, name: str, missing: Sequence[str]) -> str:
+    """What a comparison lacks: the whole task, or scores of the models that are missing."""
     if all(run.kind != task for run in all_runs(report.results)):
         return f"{task_name(task)} was not run."
-    return f"{', '.join(lacking)} {'were' if len(lacking) > 1 else 'was'} not run, or not scored on {where}."
+    return f"{', '.join(missing)} {'were' if len(missing) > 1 else 'was'} not run, or not scored on {name}."
 
 
-def scores_of(report: Report, task: str, models: Iterable[str], *where: Any) -> dict[str, Score]:
-    """The scores of those of the models that have one, by metric, set and steps."""
-    scores = {model: score(runs_on(report.results, task, model, *where[1:2]), *where) for model in models}
-    return {model: each for model, each in scores.items() if each}
-
-
-# Checks that are no rule on scores after 16 steps.
+def scores_of(
+    report: Report,
+    task: str,
+    models: Iterable[str],
+    metric: str,
+    of_set: str | None,
+    steps: int = HEADLINE_STEPS,
+) -> dict[str, Score]:
+    """The scores by model, without the models that have none."""
+    scores = {
+        model: score(runs_on(report.results, task, model, of_set), metric, of_set, steps) for model in models
+    }
+    return {model: result for model, result in scores.items() if result}
 
 
 def cannot_take(report: Report, check: Check) -> Iterator[Part]:
-    """The models cannot take a set of Sudoku."""
-    found, where = {}, f"Sudoku {set_name(check.set or '')}"
+    """The models cannot take a set of Sudoku: their evaluation refused its size."""
+    name = f"Sudoku {set_name(check.set or '')}"
+    statement, refused = f"{name}: {check.words}", {}
     for model in check.models:
         runs = runs_on(report.results, "sudoku", model, check.set)
         if runs and check.set in runs[0].sets:
-            found[model_name(model)] = check.set in runs[0].refused
-    lacking = [model_name(model) for model in check.models if model_name(model) not in found]
-    if lacking:
-        yield Part(f"{where}: {check.words}", UNTESTED, not_run(report, "sudoku", where, lacking))
+            refused[model_name(model)] = check.set in runs[0].refused
+    missing = [model_name(model) for model in check.models if model_name(model) not in refused]
+    if missing:
+        yield Part(statement, UNTESTED, why_untested(report, "sudoku", name, missing))
     else:
-        words = [f"{name} {'cannot extrapolate' if each else 'was scored'}" for name, each in found.items()]
-        verdict = HOLDS if all(found.values()) else FAILS
-        yield Part(f"{where}: {check.words}", verdict, f"{'; '.join(words)}.")
+        sentences = [
+            f"{model} {'cannot extrapolate' if no else 'was scored'}" for model, no in refused.items()
+        ]
+        yield Part(statement, HOLDS if all(refused.values()) else FAILS, f"{'; '.join(sentences)}.")
 
 
 def more_steps(report: Report, check: Check) -> Iterator[Part]:
-    """SE-RRM after more steps than in training against 16 steps, by the same runs."""
-    for name, runs in data_sets(report, "sudoku", check):
-        scores = by_steps(runs, check.models)
-        found = {steps: each[SE_RRM] for steps, each in scores.items() if each and steps >= HEADLINE_STEPS}
-        verdict, ours = UNTESTED, "More steps than in training were not scored."
-        if len(found) > 1:
-            verdict, apart = ahead(0.0, found[max(found)], found[min(found)], has_same_runs=True)
-            numbers = "; ".join(f"after {steps} steps {each}" for steps, each in found.items())
-            ours = f"{METRICS['fsr'].name} {numbers}; {apart}."
-        yield Part(f"{name} {set_name('9x9')}: {check.words}", verdict, ours)
+    """A model (the check's one) after more steps than in training against 16 steps, by the same runs."""
+    (model,) = check.models
+    for name, results in data_sets(report, "sudoku", check):
+        scores = {
+            steps: by_model[model]
+            for steps, by_model in by_steps(results, check.models).items()
+            if by_model and steps >= HEADLINE_STEPS
+        }
+        verdict, evidence = UNTESTED, "More steps than in training were not scored."
+        if len(scores) > 1:
+            verdict, deciding = ahead(0.0, scores[max(scores)], scores[min(scores)], has_same_runs=True)
+            numbers = "; ".join(f"after {steps} steps {score}" for steps, score in scores.items())
+            evidence = f"{METRICS['fsr'].name} {numbers}; {deciding}."
+        yield Part(f"{name} {set_name('9x9')}: {check.words}", verdict, evidence)
 
 
 def every_depth(report: Report, check: Check) -> Iterator[Part]:
     """The first model against the others at every number of steps of table 2."""
     for steps, scores in by_steps(report, check.models).items():
-        verdict, ours = UNTESTED, "SE-RRM, TRM and HRM were not scored after so many steps."
+        verdict, evidence = UNTESTED, "SE-RRM, TRM and HRM were not scored after so many steps."
         if len(scores) == len(check.models):
-            verdict, apart = ahead(0.0, *scores.values())
-            ours = f"{METRICS['fsr'].name}: {apart}."
-        yield Part(f"after {steps} step{'s' * (steps > 1)}: {check.words}", verdict, ours)
+            verdict, deciding = ahead(0.0, *scores.values())
+            evidence = f"{METRICS['fsr'].name}: {deciding}."
+        yield Part(f"after {steps} step{'s' * (steps > 1)}: {check.words}", verdict, evidence)
 
 
 def by_steps(report: Report, models: Sequence[str]) -> dict[int, dict[str, Score]]:
-    """The scores on 9×9 Sudoku by the numbers of steps of table 2."""
+    """The scores on 9×9 Sudoku by the numbers of steps of table 2, then by model."""
     columns = load_paper().score_tables["2"].columns.values()
-    return {each.steps: scores_of(report, "sudoku", models, "fsr", "9x9", each.steps) for each in columns}
+    return {
+        column.steps: scores_of(report, "sudoku", models, "fsr", "9x9", column.steps) for column in columns
+    }
 
 
 def augmentations(report: Report, check: Check) -> Iterator[Part]:
     """The first model is not behind the others, where it had fewer augmentations."""
-    rule = check.model_copy(update={"rule": not_behind.__name__})
-    for part, task in zip(compared(report, rule), check.tasks, strict=True):
-        if part.verdict != UNTESTED:
-            keys = [(runs_on(report.results, task, model)[0].task, model) for model in check.models]
-            first, *others = (report.settings[key]["arrays"]["num_augmentations"] for key in keys)
-            if first >= min(others):
-                ours = f"SE-RRM had {first:,} augmentations, TRM and HRM had {min(others):,}."
-                part = part._replace(verdict=UNTESTED, ours=ours)
-        yield part
+    check = check.model_copy(update={"rule": not_behind.__name__})
+    for task in check.tasks:
+        for name, results in data_sets(report, task, check):
+            part = judge_by_rule(results, task, name, check)
+            if part.verdict != UNTESTED:
+                keys = [(runs_on(results.results, task, model)[0].task, model) for model in check.models]
+                first, *others = (report.settings[key]["arrays"]["num_augmentations"] for key in keys)
+                if first >= min(others):
+                    evidence = f"SE-RRM had {first:,} augmentations, TRM and HRM had {min(others):,}."
+                    part = part._replace(verdict=UNTESTED, evidence=evidence)
+            yield part
 
 
 def permutation(report: Report, check: Check) -> Iterator[Part]:
     """SE-RRM on puzzles with permuted symbols; rounding may decide an answer, which refutes nothing."""
     for (task, model), runs in report.results.items():
-        found = [run.equivariance for run in runs if run.equivariance] if model == SE_RRM else []
-        if found:
-            same, num = sum(each.num_identical for each in found), sum(each.num_pairs for each in found)
-            precision = "" if all(each.is_exact for each in found) else f", counted in {found[0].precision}"
-            ours = f"{same:,} of {num:,} predictions are the same{precision}."
-            verdict = HOLDS if same == num else LEVEL if same else FAILS
-            yield Part(f"{task_name(task)}: {check.words}", verdict, ours)
+        counts = [run.equivariance for run in runs if run.equivariance] if model == SE_RRM else []
+        if counts:
+            same, num = sum(count.num_identical for count in counts), sum(count.num_pairs for count in counts)
+            precision = (
+                "" if all(count.is_exact for count in counts) else f", counted in {counts[0].precision}"
+            )
+            evidence = f"{same:,} of {num:,} predictions are the same{precision}."
+            verdict = HOLDS if same == num else UNDECIDED if same else FAILS
+            yield Part(f"{task_name(task)}: {check.words}", verdict, evidence)
 
 
 def curve(runs: Sequence[Evaluation], metric: str) -> list[tuple[float, Score]]:
     """The learning curve of a model over its seeds: mean numbers of samples processed, with scores."""
     points = zip(*(curve_of_run(run, metric) for run in runs), strict=True)
     return [
-        (fmean(samples for samples, _ in seeds), over_seeds([each[:3] for _, each in seeds], 0))
+        (fmean(samples for samples, _ in seeds), over_seeds([score[:3] for _, score in seeds], 0))
         for seeds in points
     ]
 
@@ -265,36 +303,44 @@ def curve(runs: Sequence[Evaluation], metric: str) -> list[tuple[float, Score]]:
 def data_efficient(report: Report, check: Check) -> Iterator[Part]:
     """SE-RRM's learning curve before and after as many samples as the best score of each other model took.
 
-    Only for runs that start from random weights: the samples of a run that continues another are not all.
+    Only for runs that start from random weights: a run that continues another has seen more samples than its own.
     """
     for (task, model), runs in report.results.items():
-        metric, ours = runs[0].main_metric, report.results.get((task, SE_RRM), [])
-        samples, best = max(curve(runs, metric), key=lambda each: each[1].value, default=(0.0, None))
-        mine = curve(ours, metric)
-        before = [each for each in mine if each[0] <= samples]
         is_from_random = not {(task, model), (task, SE_RRM)} & report.init.keys()
-        if model in check.models and is_from_random and best and best.value and before:
-            after = next((each for num, each in mine if num >= samples), mine[-1][1])
-            is_ahead = ahead(0.0, before[-1][1], best)[0] == HOLDS
-            verdict = HOLDS if is_ahead else FAILS if ahead(0.0, best, after)[0] == HOLDS else LEVEL
-            words = f"{model_name(model)}'s best snapshot {best} after {samples:,.0f} samples; "
-            words += f"{model_name(SE_RRM)} {before[-1][1]} after {before[-1][0]:,.0f} samples"
-            says = f"{task_name(task)}: ahead of {model_name(model)} after no more samples"
-            yield Part(says, verdict, f"{METRICS[metric].name}: {words}.")
+        if model not in check.models or not is_from_random:
+            continue
+        metric = runs[0].main_metric
+        samples, best = max(curve(runs, metric), key=lambda point: point[1].value, default=(0.0, None))
+        se_rrm = curve(report.results.get((task, SE_RRM), []), metric)
+        before = [point for point in se_rrm if point[0] <= samples]
+        if best and best.value and before:
+            after = next((score for num, score in se_rrm if num >= samples), se_rrm[-1][1])
+            num_before, score_before = before[-1]
+            if ahead(0.0, score_before, best)[0] == HOLDS:
+                verdict = HOLDS
+            else:
+                verdict = FAILS if ahead(0.0, best, after)[0] == HOLDS else UNDECIDED
+            statement = f"{task_name(task)}: ahead of {model_name(model)} after no more samples"
+            numbers = f"{model_name(model)}'s best snapshot {best} after {samples:,.0f} samples; "
+            numbers += f"{model_name(SE_RRM)} {score_before} after {num_before:,.0f} samples"
+            yield Part(statement, verdict, f"{METRICS[metric].name}: {numbers}.")
 
 
 def parameters(report: Report, check: Check) -> Iterator[Part]:
     """The parameters of the paper's models of Sudoku; less than half is a fraction."""
     costs = {model: cost.parameters for model in check.models if (cost := report.cost("sudoku", model))}
+    if len(costs) < len(check.models):
+        return
     first, *others = check.models
-    for model in others if len(costs) == len(check.models) else ():
+    for model in others:
         share = costs[first] / costs[model]
-        numbers = "; ".join(f"{model_name(each)} {costs[each]:,}" for each in (first, model))
-        says = f"profile paper, Sudoku: less than half of {model_name(model)}'s"
-        yield Part(says, HOLDS if share < 0.5 else FAILS, f"Parameters: {numbers}; a share of {share:.2f}.")
+        numbers = "; ".join(f"{model_name(name)} {costs[name]:,}" for name in (first, model))
+        statement = f"profile paper, Sudoku: less than half of {model_name(model)}'s"
+        verdict = HOLDS if share < 0.5 else FAILS
+        yield Part(statement, verdict, f"Parameters: {numbers}; a share of {share:.2f}.")
 
 
-CHECKS: Final[Mapping[str, Callable[[Report, Check], Iterator[Part]]]] = dict.fromkeys(RULES, compared) | {
+CHECKS: Final[Mapping[str, Callable[[Report, Check], Iterator[Part]]]] = dict.fromkeys(RULES, by_rule) | {
     check.__name__: check
     for check in (
         cannot_take,
@@ -321,8 +367,8 @@ def judge(report: Report) -> dict[str, list[Part]]:
     for key, claim in load_paper().claims.items():
         checks = () if is_other else claim.checks
         parts = [part for check in checks for part in CHECKS[check.rule](report, check)]
-        lacking = " ".join(dict.fromkeys(part.ours for part in parts)) or claim.lacking
-        judged[key] = [Part("", UNTESTED, lacking)] if overall(parts) == UNTESTED else parts
+        why = " ".join(dict.fromkeys(part.evidence for part in parts)) or claim.why_untested
+        judged[key] = [Part("", UNTESTED, why)] if overall(parts) == UNTESTED else parts
     return judged
 
 
@@ -332,8 +378,8 @@ def claims_table(report: Report) -> Table:
     for key, parts in judged.items():
         claim = load_paper().claims[key]
         of_claim = claim.says, claim.paper, claim.section, overall(parts)
-        for place, part in enumerate(parts):
-            lines.append((*(of_claim if place == 0 else [""] * len(of_claim)), *part))
+        for index, part in enumerate(parts):
+            lines.append((*(of_claim if index == 0 else [""] * len(of_claim)), *part))
     caption = (
         f"{len(judged)} claims, checked on this profile's data and model sizes ({tally(judged)}). A model is ahead "
         "only if the 95% interval of the difference lies wholly above zero, or above the stated number of points."
@@ -346,5 +392,7 @@ def claims_table(report: Report) -> Table:
 
 def tally(judged: Mapping[str, Sequence[Part]]) -> str:
     """Number of claims by verdict, such as "5 hold, 1 holds in part, …"."""
-    found = Counter(overall(parts) for parts in judged.values())
-    return ", ".join(f"{found[each]} {words[found[each] != 1]}" for each, words in VERDICTS.items())
+    counts = Counter(overall(parts) for parts in judged.values())
+    return ", ".join(
+        f"{counts[verdict]} {words[counts[verdict] != 1]}" for verdict, words in VERDICTS.items()
+    )

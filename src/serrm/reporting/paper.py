@@ -120,14 +120,14 @@ class Check(_Frozen):
 class PaperClaim(_Frozen):
     """A claim of the paper in words, its numbers and its section, and our checks.
 
-    `lacking` says what is missing to test a claim without checks.
+    `why_untested` says what would be needed to test a claim that has no checks.
     """
 
     says: str
     paper: str
     section: str
     checks: tuple[Check, ...] = ()
-    lacking: str = ""
+    why_untested: str = ""
 
 
 class Paper(_Frozen):
