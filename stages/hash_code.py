@@ -11,7 +11,7 @@ def hash_code() -> None:
     Example: python -m stages hash_code
     """
     from serrm.config import read_params
-    from serrm.planning.code import write_code
+    from serrm.planning.code import write_hashes
 
     params = read_params(Path(PARAMS))
-    write_code(params, Layout(params.profile).code)
+    write_hashes(params, Layout(params.profile).code)

@@ -13,8 +13,8 @@ from serrm.config import read_params
 from serrm.models.halting import HALTING
 from serrm.models.settings import HaltingRule
 from serrm.planning import imports
-from serrm.planning.code import code, text
-from serrm.planning.imports import reached
+from serrm.planning.code import describe, used_code
+from serrm.planning.imports import import_closure
 from serrm.puzzles.sudoku import symmetries
 from serrm.puzzles.sudoku.record import SUDOKU
 from serrm.puzzles.tasks import TASKS
@@ -35,7 +35,7 @@ def modules(lines: list[str]) -> set[str]:
 
 
 def test_a_run_uses_its_parts_and_no_others() -> None:
-    lines = code(run_of("laptop", "maze-trm-s0"), "training")
+    lines = used_code(run_of("laptop", "maze-trm-s0"), "training")
     assert "run.train.optimizer: serrm.training.muon_settings.MuonSettings" in lines
     assert "run.train.schedule: serrm.training.decay.cosine" in lines
     of_run = modules(lines)
@@ -46,32 +46,32 @@ def test_a_run_uses_its_parts_and_no_others() -> None:
         assert f"serrm/{other}.py" not in of_run
     assert not [name for name in of_run if name.startswith(("serrm/puzzles/sudoku", "serrm/puzzles/arc"))]
     assert "serrm/puzzles/maze/rules.py" not in of_run
-    assert "serrm/puzzles/maze/rules.py" in modules(code(run_of("laptop", "maze-trm-s0"), "scoring"))
+    assert "serrm/puzzles/maze/rules.py" in modules(used_code(run_of("laptop", "maze-trm-s0"), "scoring"))
 
 
 def test_a_training_that_takes_every_right_answer_depends_on_the_rule(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(TASKS, "maze", replace(TASKS["maze"], right_answers="any"))
-    assert "serrm/puzzles/maze/rules.py" in modules(code(run_of("laptop", "maze-trm-s0"), "training"))
+    assert "serrm/puzzles/maze/rules.py" in modules(used_code(run_of("laptop", "maze-trm-s0"), "training"))
 
 
 def test_a_scoring_does_not_depend_on_how_a_run_was_trained() -> None:
-    of_run = modules(code(run_of("ci"), "scoring"))
+    of_run = modules(used_code(run_of("ci"), "scoring"))
     assert {"serrm/models/hrm_trm.py", "serrm/training/stablemax.py", "serrm/inference/search.py"} <= of_run
     for other in ("training/loop", "training/optimizer", "models/q_learning", "training/decay"):
         assert f"serrm/{other}.py" not in of_run
 
 
 def test_a_constant_of_an_entry_counts(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = code(run_of("ci"), "training")
+    before = used_code(run_of("ci"), "training")
     monkeypatch.setitem(TASKS, "sudoku", replace(SUDOKU, most_augmentations=700))
-    assert set(code(run_of("ci"), "training")) ^ set(before) == {
+    assert set(used_code(run_of("ci"), "training")) ^ set(before) == {
         "task.most_augmentations: 700",
         "task.most_augmentations: None",
     }
     monkeypatch.setitem(TASKS, "sudoku", replace(SUDOKU, name="Another name", exact_method="another"))
-    assert code(run_of("ci"), "training") == before, "names and methods of commands are no part of a run"
+    assert used_code(run_of("ci"), "training") == before, "names and methods of commands are no part of a run"
 
 
 def test_a_part_that_is_defined_beside_its_dict_counts_with_all_that_stands_there(
@@ -79,7 +79,7 @@ def test_a_part_that_is_defined_beside_its_dict_counts_with_all_that_stands_ther
 ) -> None:
     mine = type("Mine", (HaltingRule,), {"__module__": HaltingRule.__module__.replace("settings", "halting")})
     monkeypatch.setitem(HALTING, "mine", mine)
-    of_run = modules(code(run_of("ci", halting=mine()), "training"))
+    of_run = modules(used_code(run_of("ci", halting=mine()), "training"))
     assert {"serrm/models/halting.py", "serrm/models/q_learning.py"} <= of_run
 
 
@@ -98,14 +98,15 @@ def made(function: Any) -> Any:
 
 def test_a_value_names_all_that_it_holds() -> None:
     latin, here = "tests.own.latin.draw_order", __name__
-    assert text(partial(draw_order, 3)).endswith(f"(of={latin}, arguments=[3], keywords={{}})")
-    assert text(Held(draw_order, np.arange(2))) == (
+    assert describe(partial(draw_order, 3)).endswith(f"(of={latin}, arguments=[3], keywords={{}})")
+    assert describe(Held(draw_order, np.arange(2))) == (
         f"{here}.Held(function={latin}, numbers=numpy.ndarray(numbers=[0, 1]))"
     )
-    assert text({"a": (1, None)}) == "{a: [1, None]}"
-    assert text(made(draw_order)) == f"{here}.made.<locals>.<lambda>(function={latin})"
-    assert text(np.flip).startswith("numpy.") and text(len) == "builtins.len"
-    assert text(symmetries.draw_symmetry) == "serrm.puzzles.sudoku.symmetries.draw_symmetry"
+    assert describe({"a": (1, None)}) == "{a: [1, None]}"
+    assert describe((range(3), {2, 1}, frozenset("a"))) == "[range(0, 3), {1, 2}, {'a'}]"
+    assert describe(made(draw_order)) == f"{here}.made.<locals>.<lambda>(function={latin})"
+    assert describe(np.flip).startswith("numpy.") and describe(len) == "builtins.len"
+    assert describe(symmetries.draw_symmetry) == "serrm.puzzles.sudoku.symmetries.draw_symmetry"
 
 
 def test_lazy_and_relative_imports_are_followed_and_those_for_types_are_not(
@@ -128,6 +129,6 @@ def test_lazy_and_relative_imports_are_followed_and_those_for_types_are_not(
         (tmp_path / "lab" / name).write_text(source + ("z = 1\n" if source == "" else ""))
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(imports, "PACKAGES", ("lab",))
-    found = reached({"lab.a"}, lambda name: name.startswith("lab.left"))
+    found = import_closure({"lab.a"}, lambda name: name.startswith("lab.left"))
     assert found == {"lab.a", "lab.b", "lab.c", "lab.parts.d", "lab.e"}
     assert "lab.b" not in sys.modules, "source is read, not run"

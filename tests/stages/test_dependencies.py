@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from serrm.config import read_params
-from serrm.planning.code import DICTS, code
+from serrm.planning.code import ENTRY_MODULES, used_code
 from serrm.planning.code import STAGES as OF_RUNS
 
 ROOT = Path(__file__).parents[2]
@@ -31,7 +31,7 @@ MAY_STAY_OUT = {
 
 
 STARTS = {"hash_code": ("hash_code", "train", "evaluate")}  # what it lists are the modules of the others
-PARTS = {f"src/{name.replace('.', '/')}.py": "the entries of a run are listed" for name in DICTS}
+PARTS = {f"src/{name.replace('.', '/')}.py": "the entries of a run are listed" for name in ENTRY_MODULES}
 
 
 def code_deps(stage: str) -> set[str]:
@@ -108,7 +108,7 @@ def test_the_code_of_runs_is_what_their_stage_imports(part: str, stage: str) -> 
         params = read_params(ROOT / "profiles" / f"{profile}.yaml")
         for name in params.runs:
             listed |= {
-                line.split()[1] for line in code(params.train_settings(name), part) if ": " not in line
+                line.split()[1] for line in used_code(params.train_settings(name), part) if ": " not in line
             }
     files = {f"src/{name}" if name.startswith("serrm") else name for name in listed}
     assert not [name for name in files if not covered(name, code_deps("hash_code"))]

@@ -41,9 +41,9 @@ elif stage == "build_arrays":
     leave(arrays / "test" / "drawn" / "x", (sets / "test").read_text())
 elif stage == "hash_code":
     from serrm.config import read_params
-    from serrm.planning.code import write_code
+    from serrm.planning.code import write_hashes
 
-    write_code(read_params(Path("params.yaml")), data / "code")
+    write_hashes(read_params(Path("params.yaml")), data / "code")
 elif stage == "read_tests":
     tests = params["tests"][key]
     folder = data / "arrays" / tests["task"] / "test" / "files" / key

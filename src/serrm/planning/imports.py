@@ -1,4 +1,4 @@
-"""The modules that a module reaches by its imports, lazy ones included; their source is read, not run."""
+"""The modules that a module imports, directly or not, also inside functions; found in the source, which is not run."""
 
 import ast
 from collections.abc import Callable, Iterable, Iterator
@@ -9,17 +9,17 @@ from pathlib import Path
 PACKAGES = ("serrm", "stages")  # those of the project
 
 
-def reached(starts: Iterable[str], is_left_out: Callable[[str], bool]) -> set[str]:
+def import_closure(starts: Iterable[str], exclude: Callable[[str], bool]) -> set[str]:
     """The modules `starts` and all modules of the project that they import, directly or not.
 
-    Modules that `is_left_out` are neither counted nor followed, unless they are a start. Imports for type checkers
-    alone do not count.
+    A module for which `exclude` is true is neither counted nor followed, unless it is a start. Imports under
+    TYPE_CHECKING do not count.
     """
-    modules, todo = set[str](), {*starts}
-    while todo:
-        modules |= todo
-        of_imports = {name for module in todo for name in imports(module)}
-        todo = {name for name in of_imports - modules if not is_left_out(name)}
+    modules, new = set[str](), {*starts}
+    while new:
+        modules |= new
+        imported = {name for module in new for name in imports(module)}
+        new = {name for name in imported - modules if not exclude(name)}
     return modules
 
 
@@ -34,24 +34,24 @@ def sources(module: str) -> dict[str, Path]:
 
 @cache
 def imports(module: str) -> frozenset[str]:
-    """The modules of the project that a module imports, with the packages on the way that have code.
+    """The modules of the project that a module imports, with the packages around them that have code of their own.
 
-    The project's packages themselves have none that a module below needs.
+    The top packages `serrm` and `stages` are left out: no module needs the code in their `__init__.py`.
     """
     file = _file(module)
     assert file is not None, f"{module} has no source"
     package = module if file.stem == "__init__" else module.rpartition(".")[0]
     names = {
         ".".join(parts[:num])
-        for name in _names(_tree(file), package)
+        for name in _imported_names(_tree(file), package)
         for parts in [name.split(".")]
         for num in range(2, len(parts) + 1)
     }
     return frozenset(name for name in names if _has_code(name))
 
 
-def _names(node: ast.AST, package: str) -> Iterator[str]:
-    """Modules that a piece of source may import, and what it imports from them."""
+def _imported_names(node: ast.AST, package: str) -> Iterator[str]:
+    """The full names in the import statements of a piece of source; they may be modules, or functions in them."""
     if isinstance(node, ast.Import):
         yield from (alias.name for alias in node.names)
     elif isinstance(node, ast.ImportFrom):
@@ -60,7 +60,7 @@ def _names(node: ast.AST, package: str) -> Iterator[str]:
         yield from (f"{base}.{alias.name}" for alias in node.names)
     is_for_types = isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING")
     for child in node.orelse if is_for_types else ast.iter_child_nodes(node):  # type: ignore[attr-defined]
-        yield from _names(child, package)
+        yield from _imported_names(child, package)
 
 
 @cache

@@ -121,7 +121,8 @@ def _shrunk(key: str, value: Any, fixed: Mapping[str, Any], at_most: Mapping[str
 def rehearse(params: Params, root: Path, folder: Path, execution: Execution) -> StageResults:
     """Run all stages of a profile in an empty folder with the project's code; their output is in *.log there.
 
-    A stage that depends on a failed one does not run; the tables depend on all.
+    After a failed stage, the later ones of its task or run do not run, nor the runs of a task whose data or test set
+    failed. A failure of hash_code stops no run. Tables are made only if nothing failed.
     """
     one_process = {"threads": 1, "processes": 1, "max_seconds": None}
     write_yaml(folder / EXECUTION, execution.model_copy(update=one_process).model_dump())
