@@ -25,7 +25,7 @@ from serrm.inference.predict import confidences
 from serrm.models.families import FAMILIES, ModelSettings
 from serrm.models.q_learning import QLearning
 from serrm.models.recurrence import RecurrentModel, State, SupervisionStep
-from serrm.published.exchange import PUBLISHED, published_model, published_parts, short_key, to_published
+from serrm.published.exchange import PUBLISHED, published_layout, published_model, short_key, to_published
 from serrm.training.cross_entropy import PAD, stablemax_cross_entropy
 from serrm.training.loop import solved
 from serrm.training.stablemax import Stablemax
@@ -200,7 +200,7 @@ def _compare_training(model: RecurrentModel, vectors: Vectors) -> Iterator[Compa
         name: value.grad for name, value in model.named_parameters() if value.grad is not None
     }
     gradients = to_published(
-        published_parts(settings_of(vectors.config), model.state_dict()), weight_gradients
+        published_layout(settings_of(vectors.config), model.state_dict()), weight_gradients
     )
     if task_vectors is not None and task_vectors.grad is not None:
         gradients[short_key(TASK_ROWS)] = task_vectors.grad

@@ -162,7 +162,7 @@ class PublishedWeight(NamedTuple):
     shape: tuple[int, ...]
 
 
-def published_parts(settings: ModelSettings, state: Mapping[str, Tensor]) -> dict[str, PublishedWeight]:
+def published_layout(settings: ModelSettings, state: Mapping[str, Tensor]) -> dict[str, PublishedWeight]:
     """The published weights of a model with our state dict, by published key without wrappers.
 
     Raises ValueError naming a setting that has no published form.
@@ -229,7 +229,7 @@ def published_model(
     """
     model = empty_model(settings, num_symbols, num_positions=num_positions)
     state = {name: value.clone() for name, value in model.state_dict().items()}
-    parts = published_parts(settings, state)
+    parts = published_layout(settings, state)
     published = {short_key(key): value for key, value in weights.items()}
     if unknown := sorted(published.keys() - parts.keys()):
         raise ValueError(f"{unknown[0]}: this model has no such weight")
@@ -259,7 +259,7 @@ def published_weights(settings: ModelSettings, model: RecurrentModel) -> dict[st
     Raises ValueError naming a setting that has no published form.
     """
     state = model.state_dict()
-    weights = to_published(published_parts(settings, state), state)
+    weights = to_published(published_layout(settings, state), state)
     return {"".join(PREFIXES) + key: value.clone() for key, value in weights.items()}
 
 

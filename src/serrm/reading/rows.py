@@ -110,6 +110,7 @@ def _are_grids(run: Sequence[Row], rows: Sequence[Row], side: int) -> bool:
 
 
 def grid_of_rows(rows: Sequence[Row]) -> WrittenGrid:
+    """The symbols of rows in reading order; as text, with spaces between them if one has several characters."""
     symbols = tuple(symbol for row in rows for symbol in row.symbols)
     return WrittenGrid(symbols, (" " if max(map(len, symbols)) > 1 else "").join(symbols))
 

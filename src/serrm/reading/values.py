@@ -33,19 +33,19 @@ def grids_of(values: Sequence[Any]) -> list[WrittenGrid] | None:
     if values and all(isinstance(value, str) and len(value) > 2 for value in values):
         return _of_texts(values)
     if len(values) >= MIN_SIDE**2 and all(map(is_cell, values)):
-        return [_written(values, as_text(values))]
+        return [_written_grid(values, as_text(values))]
     if not values or not all(
         isinstance(row, list | tuple) and row and all(map(is_cell, row)) for row in values
     ):
         _check_cells(values)
         return None
     side, widths = len(values), {len(row) for row in values}
-    grids = [_written(row, as_text(row)) for row in values]
+    grids = [_written_grid(row, as_text(row)) for row in values]
     cells = [cell for row in values for cell in row]
     is_flat = len(widths) == 1 and is_square(next(iter(widths)))
     is_one = widths == {side} and (side <= MAX_ROW or not is_flat)
     if is_one and not (is_flat and all(map(is_puzzle, grids)) and any(map(is_clue, cells))):
-        return [_written(cells, as_text(values))]
+        return [_written_grid(cells, as_text(values))]
     if is_flat:
         return grids
     if len(widths) == 1:
@@ -107,6 +107,6 @@ def symbol_of(value: Any) -> str:
     return (value.strip() or BLANK_CELL) if isinstance(value, str) else str(int(value))
 
 
-def _written(cells: Sequence[Any], text: str) -> WrittenGrid:
+def _written_grid(cells: Sequence[Any], text: str) -> WrittenGrid:
     has_numbers = any(isinstance(cell, str) for cell in cells)
     return WrittenGrid(tuple(map(symbol_of, cells)), text.replace("NaN", "null"), has_numbers=has_numbers)

@@ -24,15 +24,24 @@ FOLDER: Final = Path("docs/experiments/hard_sudoku")
 OURS, PAPERS, PEERS = "ours", "the paper", "others"
 MARKERS: Final = {OURS: "o", PAPERS: "s", PEERS: "D"}
 GREY: Final = "#767676"
-TYPE_POINTS, LINE = 2.6, 10.5  # points of type per percent of the picture, and per line of a label
-LETTER, GAP = 0.05, 0.1  # powers of ten of FLOPs that a letter of a label takes, and the gap before the label
-CLOSE: Final = 8.0  # percent between markers beside each other
+# Sizes in the picture, from which labels are placed.
+POINTS_PER_PERCENT: Final = 2.6  # type points that one percent of puzzles solved takes on the vertical axis
+LABEL_HEIGHT: Final = 10.5  # type points
+LABEL_OFFSET: Final = 9  # type points from a marker to its label
+DECADES_PER_CHARACTER: Final = 0.05  # width of a label's character on the axis of FLOPs, in powers of ten
+DECADES_TO_LABEL: Final = 0.1  # the gap between a marker and its label, likewise
+# Another marker is beside one, and would be hidden by a label, within these bounds.
+NEIGHBOUR_FLOPS: Final = (1.3, 3.0)  # ratio of FLOPs
+NEIGHBOUR_PERCENT: Final = 8.0
 NUM_TRAINING: Final = 1_000  # puzzles of Sudoku-Extreme, in the paper and in profile `published`
 OWN_TEST_FILE, SUBSTITUTE = "Sudoku-Extreme's test file", "a substitute for Sudoku-Extreme's test file"
 
 
 class Point(NamedTuple):
-    """A system with its training FLOPs and percent of puzzles solved, as in the CSV beside the picture."""
+    """A system with its training FLOPs and percent of puzzles solved, as in the CSV beside the picture.
+
+    `by` says who trained it: OURS, PAPERS or PEERS.
+    """
 
     by: str
     system: str
@@ -56,20 +65,20 @@ def points(report: Report, root: Path) -> list[Point]:
 
 def _ours(report: Report, root: Path) -> Iterator[Point]:
     for (_, model), runs in report.results.items():
-        found = {"one attempt": score(runs, "fsr", "9x9")}
+        scores = {"one attempt": score(runs, "fsr", "9x9")}
         if searches := [search for run in runs for search in run.guesses[-1:]]:
-            ends = [search_score(each)[:3] for each in searches]
+            by_seed = [search_score(search)[:3] for search in searches]
             attempts = f"at most {searches[0].num:,} attempts"
-            found[attempts] = over_seeds(ends, searches[0].num_puzzles)
+            scores[attempts] = over_seeds(by_seed, searches[0].num_puzzles)
         family, flops = runs[0].model_info.family, float(tables.total_flops(runs[0], report))
         source = f"reports/{PROFILE}/metrics.json"
-        for words, each in found.items():
-            if each:
-                name = f"{model_name(model)}, {words}" + f", {len(each.seeds)} seeds" * (len(each.seeds) > 1)
-                has_search = words != "one attempt"
-                yield Point(
-                    OURS, name, family, NUM_TRAINING, flops, False, *each[:4], has_search, SUBSTITUTE, source
-                )
+        for attempts, result in scores.items():
+            if result:
+                name = f"{model_name(model)}, {attempts}"
+                name += f", {len(result.seeds)} seeds" if len(result.seeds) > 1 else ""
+                numbers = NUM_TRAINING, flops, False, *result[:4]
+                has_search = attempts != "one attempt"
+                yield Point(OURS, name, family, *numbers, has_search, SUBSTITUTE, source)
     path = FOLDER / "guesses.json"
     search = json.loads((root / path).read_text(encoding="utf-8"))
     last, num = search["within"][-1], search["puzzles"]["first"]
@@ -101,55 +110,56 @@ def _peers(root: Path) -> Iterator[Point]:
         yield Point(PEERS, name, family, *numbers, has_search, OWN_TEST_FILE, row["source"])
 
 
-def to_csv(found: Sequence[Point]) -> str:
+def to_csv(systems: Sequence[Point]) -> str:
     """The points as a CSV file."""
-    frame = pd.DataFrame(found).astype({"num_puzzles": "Int64"})
-    frame["flops"] = [f"{each:.3e}".replace("e+", "e") for each in frame["flops"]]
+    frame = pd.DataFrame(systems).astype({"num_puzzles": "Int64"})
+    frame["flops"] = [f"{flops:.3e}".replace("e+", "e") for flops in frame["flops"]]
     return tables.to_csv(frame)
 
 
-def caption(found: Sequence[Point]) -> str:
+def caption(systems: Sequence[Point]) -> str:
     """Whose puzzles they are, and what is counted and what estimated."""
 
-    def num(by: str, has_search: bool = False) -> str:
-        sets = [point for point in found if (point.by, point.has_search) == (by, has_search)]
-        return tables.counts(point.num_puzzles for point in sets)
+    def num_puzzles(by: str, has_search: bool = False) -> str:
+        same = [point for point in systems if (point.by, point.has_search) == (by, has_search)]
+        return tables.counts(point.num_puzzles for point in same)
 
-    others = {
+    other_training_sets = {
         point.system.partition(",")[0]: f"{point.num_training:,}"
-        for point in found
+        for point in systems
         if point.num_training != NUM_TRAINING
     }
-    of_others = "".join(f"; {system} on {number}" for system, number in others.items())
+    exceptions = "".join(f"; {system} on {number}" for system, number in other_training_sets.items())
     return (
-        f"Models were trained on {NUM_TRAINING:,} puzzles of Sudoku-Extreme{of_others}. Our models are scored on "
-        f"{num(OURS)} puzzles of {SUBSTITUTE} ({num(OURS, True)} with guesses), the paper's models on all "
-        f"{num(PAPERS)} puzzles of {OWN_TEST_FILE}, and other models on all or some of those. FLOPs count all matrix "
-        "products; we compute the paper's FLOPs from its settings, and ≈ marks estimates. Bars show 95% intervals or, "
-        "for several seeds, the range of their intervals. Sources are in docs/experiments/hard_sudoku/peers.csv."
+        f"Models were trained on {NUM_TRAINING:,} puzzles of Sudoku-Extreme{exceptions}. Our models are scored on "
+        f"{num_puzzles(OURS)} puzzles of {SUBSTITUTE} ({num_puzzles(OURS, True)} with guesses), the paper's models "
+        f"on all {num_puzzles(PAPERS)} puzzles of {OWN_TEST_FILE}, and other models on all or some of those. FLOPs "
+        "count all matrix products; we compute the paper's FLOPs from its settings, and ≈ marks estimates. Bars show "
+        "95% intervals or, for several seeds, the range of their intervals. Sources are in "
+        "docs/experiments/hard_sudoku/peers.csv."
     )
 
 
-def picture(found: Sequence[Point]) -> str:
+def picture(systems: Sequence[Point]) -> str:
     """The points as an SVG document: colours by family, markers by whose they are, hollow with search."""
     with matplotlib.rc_context(figures.LOOK):
         figure = Figure(figsize=(9.2, 5.4), layout="constrained")
         axes, labels = figure.subplots(), dict[str, Point]()
-        for point in found:
+        for point in systems:
             colour = _colour(point.family)
             face = "white" if point.has_search else colour
             if point.low is not None and point.high is not None:
                 axes.vlines(point.flops, point.low, point.high, color=colour, linewidth=1, alpha=0.6)
             marker = MARKERS[point.by]
             axes.plot(point.flops, point.solved, marker, markersize=7, markerfacecolor=face, color=colour)
-            words = point.system.partition(",")[0] + " ≈" * point.is_estimated
             if point.by != OURS:
-                labels.setdefault(words, point)
-        for words, (is_left, below) in _places(labels).items():
-            at, side = (labels[words].flops, labels[words].solved), "right" if is_left else "left"
-            place = (-9 if is_left else 9, -3 - below)
+                labels.setdefault(point.system.partition(",")[0] + " ≈" * point.is_estimated, point)
+        for label, (is_left, lowered) in _place_labels(labels).items():
+            marker_at = labels[label].flops, labels[label].solved
+            offset = (-LABEL_OFFSET if is_left else LABEL_OFFSET, -3 - lowered)
+            side = "right" if is_left else "left"
             axes.annotate(
-                words, at, place, textcoords="offset points", fontsize=8.5, horizontalalignment=side
+                label, marker_at, offset, textcoords="offset points", fontsize=8.5, horizontalalignment=side
             )
         for family in (*FAMILIES, ""):
             axes.plot([], [], "o", color=_colour(family), label=model_name(family) or "another model")
@@ -158,28 +168,32 @@ def picture(found: Sequence[Point]) -> str:
         axes.plot([], [], "o", color=figures.MUTED, markerfacecolor="white", label="with search")
         axes.set(xscale="log", xlim=(3e14, 1e20), xlabel="Training FLOPs")
         axes.set(ylim=(-3, 104), ylabel="Hard 9×9 Sudoku solved (%)")
-        return figures.svg_text(figures.framed(figure, "Hard Sudoku by training FLOPs", caption(found)))
+        return figures.svg_text(figures.framed(figure, "Hard Sudoku by training FLOPs", caption(systems)))
 
 
-def _places(labels: Mapping[str, Point]) -> dict[str, tuple[bool, float]]:
-    """Whether a label stands left of its marker, and how many points of type below it, so that no two overlap.
+def _place_labels(labels: Mapping[str, Point]) -> dict[str, tuple[bool, float]]:
+    """Whether a label stands left of its marker, and how many type points it is lowered, so that no two overlap.
 
-    It stands left if another marker is close at its right.
+    It stands left if another marker is beside its own, to the right. From the top down, a label that would overlap one
+    that is placed goes below it.
     """
-    taken, places = list[tuple[float, float, float]](), dict[str, tuple[bool, float]]()
-    for words, point in sorted(labels.items(), key=lambda item: -item[1].solved):
+    placed, places = list[tuple[float, float, float]](), dict[str, tuple[bool, float]]()
+    nearest, farthest = NEIGHBOUR_FLOPS
+    for label, point in sorted(labels.items(), key=lambda item: -item[1].solved):
         is_left = any(
-            1.3 < each.flops / point.flops < 3 and abs(each.solved - point.solved) < CLOSE
-            for each in labels.values()
+            nearest < other.flops / point.flops < farthest
+            and abs(other.solved - point.solved) < NEIGHBOUR_PERCENT
+            for other in labels.values()
         )
-        width, start = LETTER * len(words), math.log10(point.flops) + GAP
-        start -= (2 * GAP + width) * is_left
-        height = wanted = point.solved * TYPE_POINTS
-        for first, last, other in sorted(taken, key=lambda each: -each[2]):
-            if first < start + width and start < last and abs(height - other) < LINE:
-                height = other - LINE
-        taken.append((start, start + width, height))
-        places[words] = is_left, wanted - height
+        width, start = DECADES_PER_CHARACTER * len(label), math.log10(point.flops) + DECADES_TO_LABEL
+        start -= (2 * DECADES_TO_LABEL + width) * is_left
+        height = wanted = point.solved * POINTS_PER_PERCENT
+        for first, last, other_height in sorted(placed, key=lambda span: -span[2]):
+            overlaps = first < start + width and start < last
+            if overlaps and abs(height - other_height) < LABEL_HEIGHT:
+                height = other_height - LABEL_HEIGHT
+        placed.append((start, start + width, height))
+        places[label] = is_left, wanted - height
     return places
 
 
