@@ -21,7 +21,7 @@ import numpy as np
 import torch
 from jaxtyping import Bool, UInt8
 
-from serrm.core.progress import watch
+from serrm.core.progress import with_progress
 from serrm.inference.predict import LoadedModel, load_model, predict, symbols_of
 from serrm.puzzles.raw import Puzzle
 from serrm.puzzles.sudoku.data import generate_puzzles
@@ -117,7 +117,7 @@ def rows_of(case: Case, seed: int) -> Iterator[tuple[str, ...]]:
     efforts: dict[tuple[bool, str], list[Effort]] = {}
     right: dict[str, list[bool]] = {}
     num_solved = 0
-    for puzzle in watch(puzzles, f"{case.side}×{case.side}", case.num, unit="puzzle"):
+    for puzzle in with_progress(puzzles, f"{case.side}×{case.side}", case.num, unit="puzzle"):
         proposal = propose(loaded, case.side, puzzle.question)
         num_solved += bool((proposal.digits == puzzle.answer)[puzzle.question == BLANK].all())
         for name, hints in hints_of(puzzle, proposal).items():

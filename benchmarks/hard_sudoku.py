@@ -19,7 +19,7 @@ import numpy as np
 import torch
 
 from serrm.arrays.stream import PuzzleArrays, open_arrays
-from serrm.core.progress import watch
+from serrm.core.progress import with_progress
 from serrm.inference.predict import LoadedModel, load_model
 from serrm.inference.search import Limits, Search, search
 from serrm.models.layers import DTYPES
@@ -79,7 +79,7 @@ def measure(
     )
     steps, is_right = np.zeros(len(puzzles), int), np.zeros(len(puzzles), bool)
     num_wrong = 0
-    for each in watch(found, "hard Sudoku", len(puzzles), unit="puzzle"):
+    for each in with_progress(found, "hard Sudoku", len(puzzles), unit="puzzle"):
         assert each.answer is not None
         equal = np.array_equal(each.answer, puzzles.answers[each.key])
         steps[each.key], is_right[each.key] = each.steps, each.is_verified and equal

@@ -145,7 +145,7 @@ def measure(case: Case, kind: str, setup: Setup, forms: Sequence[Form]) -> Measu
     torch.set_num_threads(setup.threads)
     counts_cpu = device.type == "cpu" and setup.threads == 1
     machine.keep_memory()
-    machine.repeat_arithmetic(device)  # as trainings and evaluations do
+    machine.make_repeatable(device)  # as trainings and evaluations do
     rows, width, columns = PRODUCT[device.type]
     factors = [torch.randn(size, width).to(device) for size in (rows, columns)]
     products = {

@@ -19,7 +19,7 @@ def evaluate(
     """
     from serrm.config import read_execution, read_params
     from serrm.core.processes import is_first_of_torchrun, run_by_torchrun, under_torchrun
-    from serrm.core.provenance import about_machine, read_machine, write_machine
+    from serrm.core.provenance import current_provenance, read_provenance, write_provenance
     from serrm.inference import evaluate as inference
     from serrm.inference.summary import score_line
     from serrm.scoring.schema import write_evaluation
@@ -36,9 +36,9 @@ def evaluate(
         return
     gallery.write(layout.predictions / name)
     write_evaluation(layout.scores / f"{name}.json", scores)
-    seconds, machine = round(time.monotonic() - start, 1), layout.machine / f"{name}.json"
-    write_machine(machine, "evaluation", {**about_machine(layout.root), "seconds": seconds})
+    seconds, machine = round(time.monotonic() - start, 1), layout.provenance / f"{name}.json"
+    write_provenance(machine, "evaluation", {**current_provenance(layout.root), "seconds": seconds})
     sync_or_warn(layout, name)
-    training = read_machine(machine).get("training", {})  # not known after a `dvc pull`
+    training = read_provenance(machine).get("training", {})  # not known after a `dvc pull`
     line = score_line(scores, training.get("seconds", 0.0) + seconds)
     logging.getLogger(__name__).info("%s", line)

@@ -14,18 +14,18 @@ def tabulate() -> None:
     """
     from serrm.config import read_params
     from serrm.core.project import current_commit
-    from serrm.core.provenance import read_machine
+    from serrm.core.provenance import read_provenance
     from serrm.reporting.report import Inputs, write_report
     from serrm.reporting.results import make_report, read_runs
 
-    params, papers = read_params(Path(PARAMS)), read_params(Path(PROFILES) / f"{PAPER}.yaml")
+    params, paper_params = read_params(Path(PARAMS)), read_params(Path(PROFILES) / f"{PAPER}.yaml")
     layout, (commit, has_changes) = Layout(params.profile), current_commit(Path())
     build_facts = {
         "date": f"{date.today():%d %B %Y}".lstrip("0"),
         "commit": f"{commit}, with changes" if has_changes else commit,
     }
-    provenance = build_facts | {name: version(name) for name in ("serrm", "torch", "numpy")}
-    report = make_report(params, papers, read_runs(params, layout.scores))
-    machine = {name: read_machine(layout.machine / f"{name}.json") for name in params.runs}
-    inputs = Inputs(layout.predictions, layout.logs, machine, provenance)
+    page_facts = build_facts | {name: version(name) for name in ("serrm", "torch", "numpy")}
+    report = make_report(params, paper_params, read_runs(params, layout.scores))
+    provenance = {name: read_provenance(layout.provenance / f"{name}.json") for name in params.runs}
+    inputs = Inputs(layout.predictions, layout.logs, provenance, page_facts)
     write_report(report, layout.reports, layout.tables, inputs)

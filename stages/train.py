@@ -16,7 +16,7 @@ def train(name: str = typer.Argument(..., metavar="RUN", help="An entry of `runs
     from serrm.config import read_execution, read_params
     from serrm.core.files import remove_directory
     from serrm.core.processes import is_first_of_torchrun, run_by_torchrun, under_torchrun
-    from serrm.core.provenance import about_machine, read_machine, write_machine
+    from serrm.core.provenance import current_provenance, read_provenance, write_provenance
     from serrm.tracking.runs import log_training
     from serrm.training.log import Record, write_training_log
     from serrm.training.run import MACHINE
@@ -40,6 +40,8 @@ def train(name: str = typer.Argument(..., metavar="RUN", help="An entry of `runs
 
         train_run(*arguments, log_and_keep)
         write_training_log(layout.logs / f"{name}.csv", records)
-        measured = read_machine(layout.scratch / run.digest() / MACHINE)
-        write_machine(layout.machine / f"{name}.json", "training", about_machine(layout.root) | measured)
+        measured = read_provenance(layout.scratch / run.digest() / MACHINE)
+        write_provenance(
+            layout.provenance / f"{name}.json", "training", current_provenance(layout.root) | measured
+        )
     remove_directory(layout.scratch / run.digest())

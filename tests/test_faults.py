@@ -8,7 +8,7 @@ from torch import zeros
 
 from benchmarks.fault_project import Project
 from serrm.arrays.build import build_arrays
-from serrm.core.provenance import write_machine
+from serrm.core.provenance import write_provenance
 from serrm.training.checkpoint import write_checkpoint
 from tests.conftest import MakePath
 from tests.training.running import files_limited
@@ -21,7 +21,7 @@ def project(tmp_path: Path) -> Project:
     metrics = tmp_path / "reports" / "ci" / "metrics.json"
     metrics.parent.mkdir(parents=True)
     metrics.write_text("{}")
-    write_machine(tmp_path / "data" / "ci" / "machine" / "run.json", "training", {"seconds": 3.0})
+    write_provenance(tmp_path / "data" / "ci" / "machine" / "run.json", "training", {"seconds": 3.0})
     np.save(tmp_path / "data" / "a.npy", np.arange(9))
     (tmp_path / "reports" / "ci" / "a.svg").write_text("<svg></svg>")
     return Project(tmp_path)
@@ -51,7 +51,7 @@ def test_a_full_disk_leaves_no_arrays(make_arrays: MakePath, tmp_path: Path) -> 
 
 def test_results_are_without_the_clock(project: Project) -> None:
     known = project.results()
-    write_machine(project.root / "data" / "ci" / "machine" / "run.json", "training", {"seconds": 4.0})
+    write_provenance(project.root / "data" / "ci" / "machine" / "run.json", "training", {"seconds": 4.0})
     assert project.results() == known
     (project.root / "reports" / "ci" / "metrics.json").write_text("[]")
     assert project.results() != known

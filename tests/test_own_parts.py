@@ -32,7 +32,7 @@ from serrm.puzzles.tasks import grid_task
 from serrm.reporting.paper import OTHER, STYLES, style
 from serrm.reporting.report import Inputs, write_report
 from serrm.reporting.results import Report, make_report, score
-from serrm.reporting.tables import OTHER_TABLES, OtherTable, at_most, headline
+from serrm.reporting.tables import OTHER_TABLES, OtherTable, bound_prefix, headline
 from serrm.scoring import metrics
 from serrm.scoring.metrics import MEAN, METRICS, Batch, Metric
 from serrm.scoring.tally import Tally
@@ -220,7 +220,8 @@ def test_a_tally_of_several_processes_forgets_nothing(own: None) -> None:
     for batch, part in zip(batches, parts, strict=True):
         whole.add(*batch)
         part.add(*batch)
-    parts[0].counts.update(parts[1].counts)
+    parts[0].sums.update(parts[1].sums)
+    parts[0].answers.update(parts[1].answers)
     assert parts[0] == whole and parts[0].scores() == whole.scores()
     values = np.concatenate([num_broken(Batch(*batch, grid_task("sudoku"))) for batch in batches])
     half = 1.959964 * values.std(ddof=1) / np.sqrt(len(values))
@@ -357,9 +358,9 @@ def test_a_family_reports_numbers_and_adds_to_the_loss(
 def test_flops_of_a_family_that_may_stop_early_are_a_bound(
     own: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert at_most("looped") == "" and at_most("a family of another commit") == ""
+    assert bound_prefix("looped") == "" and bound_prefix("a family of another commit") == ""
     monkeypatch.setattr(LoopedSettings, "flops_are_bound", True)
-    assert at_most("looped") == "at most "
+    assert bound_prefix("looped") == "at most "
 
 
 @pytest.mark.parametrize("family", ["hrm", "trm", "se_rrm"])

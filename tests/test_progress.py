@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from serrm.core.progress import progress_bar, watch
+from serrm.core.progress import progress_bar, with_progress
 
 
 def lines(caplog: pytest.LogCaptureFixture) -> list[str]:
@@ -38,5 +38,5 @@ def test_on_a_terminal_there_is_a_bar_and_no_line(
     screen = io.StringIO()
     monkeypatch.setattr(screen, "isatty", lambda: True)
     monkeypatch.setattr(sys, "stderr", screen)
-    assert list(watch(range(3), "9x9 puzzles", 3)) == [0, 1, 2]
+    assert list(with_progress(range(3), "9x9 puzzles", 3)) == [0, 1, 2]
     assert "9x9 puzzles: 100%" in screen.getvalue() and lines(caplog) == []

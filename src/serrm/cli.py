@@ -139,7 +139,7 @@ def ui(
     Example: serrm ui --port 5000
     """
     root = find_root(Path.cwd())
-    from serrm.tracking import become, tracking_uri, ui_command
+    from serrm.tracking import replace_process, tracking_uri, ui_command
 
     command = ui_command(tracking_uri(root), host, port)
     from serrm.tracking.views import links
@@ -149,7 +149,7 @@ def ui(
         typer.echo(f"{name}: {link}")
     typer.echo(f"MLflow UI: {address} (ready in a few seconds, Ctrl-C ends it)")
     sys.stdout.flush()
-    become(root, command)
+    replace_process(root, command)
 
 
 @app.command()

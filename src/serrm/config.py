@@ -1,7 +1,8 @@
 """Read params.yaml and the other params files in `profiles/`, check them as a whole, compose settings.
 
-Values have three levels, and the later one wins: the model, the recipe of (task, model), the changes of the run. DVC
-tracks the values of params.yaml directly, so a stage re-runs when a value that it uses has changed.
+The settings of a run are composed of several sections of the file (`Params._sections`). DVC tracks the values of
+params.yaml directly, so a stage re-runs when a value that it uses has changed. A *task* is here an entry of `tasks`, a
+data set with its scoring; its `kind` names the task's record in TASKS.
 """
 
 import re
@@ -53,9 +54,9 @@ class TaskSection(Settings):
     download: Values
     """The source of the raw puzzles, below."""
     augment: Values
-    """The puzzles that are used, below."""
+    """Which raw puzzles are used, below."""
     arrays: Values
-    """The augmentations, below."""
+    """The augmentations of the training puzzles, below."""
     evaluate: Values
     """The scoring, below."""
 
@@ -204,11 +205,13 @@ class Params(Settings):
         _check_augmentations(settings, self._record(task), f"tasks.{task}.arrays.num_augmentations")
         return settings
 
-    def _data(self, kind: Callable[[str], type[T]], task: str, name: str) -> T:
+    def _data(self, class_of: Callable[[str], type[T]], task: str, name: str) -> T:
         _check_known("TASK", [task], self.tasks, "an entry of tasks")
         section = self.tasks[task]
         return parse(
-            kind(self.kind(task)), {**getattr(section, name), "seed": section.seed}, f"tasks.{task}.{name}"
+            class_of(self.kind(task)),
+            {**getattr(section, name), "seed": section.seed},
+            f"tasks.{task}.{name}",
         )
 
     def test_settings(self, name: str) -> FileTests:
@@ -221,8 +224,8 @@ class Params(Settings):
         _check_known("RUN", [name], self.runs, "an entry of runs")
         return self._compose(self.runs[name], name)
 
-    def settings_of(self, task: str, family: str) -> RunSettings | None:
-        """The settings of a family's run without changes on a task; None if there is no such run."""
+    def settings_of_plain_run(self, task: str, family: str) -> RunSettings | None:
+        """The settings of the run `<task>-<family>-s0`, by convention one without changes; None if there is none."""
         name = f"{task}-{family}-s0"
         return self.train_settings(name) if name in self.runs else None
 
@@ -248,7 +251,11 @@ class Params(Settings):
         return parse(ScoringSettings, values, lambda keys: sections[keys[0]].where(keys[1:]))
 
     def _sections(self, run: RunSection, name: str) -> dict[str, Merged]:
-        """The merged values of every section for a run, with their keys in the file."""
+        """The merged values of every section for a run, with their keys in the file.
+
+        In each section the later one wins: model: model, recipe, changes of the run; train: model, recipe, changes;
+        arrays: task, recipe, changes; evaluate: task, fixed steps of the family, changes; fidelity: top level, changes.
+        """
         task, model, recipe = self.tasks[run.task], self.models[run.model], self.recipes[run.task][run.model]
         at_task, at_model = f"tasks.{run.task}", f"models.{run.model}"
         at_recipe = f"recipes.{run.task}.{run.model}"
@@ -295,7 +302,8 @@ class Params(Settings):
         is_shifted = fidelity.shifted_rope2d and family is not None and family.has_prefix
         if is_shifted and values["model"].get("positions") == "rope2d":
             values["model"]["positions"] = SHIFTED
-        variant = name if name not in self.runs else self.variant(name)
+        # `_check` composes recipes that no run may use, under a name that is no run's.
+        variant = self.variant(name) if name in self.runs else name
         identity = {"task": run.task, "kind": kind, "variant": variant, "seed": run.seed}
         settings = parse(RunSettings, {**identity, **values, "fidelity": fidelity.model_dump()}, key_of)
         record, at_arrays = TASKS[kind], key_of(["arrays", "num_augmentations"])
@@ -334,10 +342,10 @@ def _check_augmentations(settings: ArraySettings, task: Task, key: str) -> None:
         raise ValueError(f"{key}: {most} (got {settings.num_augmentations})")
 
 
-def _check_known(key: str, names: Iterable[str], allowed: Iterable[str], kind: str) -> None:
+def _check_known(key: str, names: Iterable[str], allowed: Iterable[str], what: str) -> None:
     for name in names:
         if name not in allowed:
-            raise ValueError(f"{key}: {name!r} is not {kind}; known are {', '.join(allowed)}")
+            raise ValueError(f"{key}: {name!r} is not {what}; known are {', '.join(allowed)}")
 
 
 def read_params(path: Path) -> Params:

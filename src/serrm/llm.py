@@ -114,7 +114,7 @@ def score(puzzles: Sequence[Puzzle], replies: Sequence[str | None]) -> dict[str,
         if grids[-1] is not None and puzzle.answer is not None:
             tally.add(*(grid[None] for grid in (puzzle.question, grids[-1], puzzle.answer)))
     num = sum(reply is not None for reply in replies)
-    sums = tally.counts
+    sums = tally.sums
     counts = {"fsr": (sums["fsr", "total"], num)} if num else {}
     if sums["gpa", "num"]:
         counts["gpa_answered"] = sums["gpa", "total"], sums["gpa", "num"]

@@ -103,7 +103,7 @@ def test_the_metric_file_is_complete_with_a_point_of_the_curve_for_every_snapsho
     assert (result.training.steps, result.training.flops) == (6, config["training"]["flops"])
     assert "float32" in (result.training.arithmetic or "") and result.arithmetic == result.training.arithmetic
     assert (result.data.train_puzzles, result.data.side, result.data.hash) == (8, 4, config["data_hash"])
-    assert result.name == "sudoku-tiny-s0" and result.trained_set == "4x4"
+    assert result.name == "sudoku-tiny-s0" and result.set_of_trained_size == "4x4"
     assert list(result.sets) == list(result.scored) == ["4x4", "9x9"]
     for part in result.scored.values():
         assert part.num_puzzles == 5 and list(part.steps) == [1, 2, 16]
@@ -142,7 +142,7 @@ def test_two_processes_find_what_one_finds(checkpoint: Path, arrays: Path, tmp_p
     assert done.returncode == 0, done.stderr
     two, shared = pickle.loads(result.read_bytes())
     assert one == two
-    assert one.early_stopping and one.guesses and one.equivariance and one.learning_curve
+    assert one.first_verified and one.guesses and one.equivariance and one.learning_curve
     # Batches of two: the second process has seen the third puzzle.
     kept = [[(of, list(each.items())) for of, each in own.examples.items()] for own in (seen, shared)]
     assert kept[0] == kept[1]

@@ -55,10 +55,10 @@ def test_points_are_what_a_search_of_each_limit_finds(
     test_time_compute = ComputeSettings(
         num_puzzles=NUM_STUDIED, max_steps=DEPTHS, attempt_steps=4, guesses=GUESSES
     )
-    early_stopping, guesses = search_points(Predictor(oracle, 1), puzzles, test_time_compute)
+    first_verified, guesses = search_points(Predictor(oracle, 1), puzzles, test_time_compute)
     limits = [Limits(depth) for depth in sorted(DEPTHS)] + [Limits(4, num - 1) for num in sorted(GUESSES)]
     solved = []
-    for limit, point in zip(limits, early_stopping + guesses, strict=True):
+    for limit, point in zip(limits, first_verified + guesses, strict=True):
         asked = (Search(n, row) for n, row in enumerate(puzzles.questions[:NUM_STUDIED]))
         found = list(search(oracle.model, asked, 6, TASKS["sudoku"], limit, 9, Stablemax()))
         num_right = sum(
@@ -72,8 +72,8 @@ def test_points_are_what_a_search_of_each_limit_finds(
         assert point.mean_steps == pytest.approx(np.mean([each.steps for each in found]))
         solved.append(num_right)
     assert solved[0] < solved[2] and solved[3] < solved[5] <= NUM_STUDIED
-    assert [point.max_steps for point in early_stopping] == [1, 4, 8]
-    assert [(point.num, point.max_steps) for point in guesses] == [(num, 4) for num in (1, 2, 5)]
+    assert [point.max_steps for point in first_verified] == [1, 4, 8]
+    assert [(point.num_attempts, point.max_steps) for point in guesses] == [(num, 4) for num in (1, 2, 5)]
 
 
 @pytest.fixture(scope="module")

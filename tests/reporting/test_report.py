@@ -40,8 +40,8 @@ from serrm.reporting.tables import (
     Table,
     build_tables,
     entries_of,
+    flops_text,
     headline,
-    power,
     to_csv,
     to_latex,
     to_markdown,
@@ -180,8 +180,8 @@ def test_headline_is_small_and_names_omitted_sets(report, made):
     lines = frame.set_index("Test puzzles")
     line = lines.loc["Sudoku: training FLOPs"]
     assert (line["SE-RRM"], line["se_rrm_wide"]) == ("7.1e12", "1.4e13"), "with those of its initial weights"
-    assert line["SE-RRM, paper"] == power(COST("sudoku", "se_rrm").flops) == "1.2e18"
-    assert lines["SE-RRM, paper"]["Maze: training FLOPs"] == power(COST("maze", "se_rrm").flops)
+    assert line["SE-RRM, paper"] == flops_text(COST("sudoku", "se_rrm").flops) == "1.2e18"
+    assert lines["SE-RRM, paper"]["Maze: training FLOPs"] == flops_text(COST("maze", "se_rrm").flops)
 
 
 def without_16(file):
@@ -362,7 +362,7 @@ def test_other_figures_get_a_section(report, made):
 
 def test_the_first_picture_is_the_solved_puzzle_that_took_the_most_steps(report, made, tmp_path):
     whole = report(made)
-    run = next(run for run in all_runs(whole.results) if (run.task, run.model) == ("sudoku", "se_rrm"))
+    run = next(run for run in all_runs(whole.results) if (run.task, run.variant) == ("sudoku", "se_rrm"))
     right = [2, 3, 4, 5, 4, 5, 2, 3, 3, 2, 5, 4, 5, 4, 3, 2]
     almost, question = [*right[:15], 3], [*right[:15], 1]
     puzzle = {"set": "4x4", "side": 4, "question": question, "answer": right, "is_right": True}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import ttest_ind, ttest_rel
 
-from serrm.scoring.intervals import Difference, correlation, difference
+from serrm.scoring.intervals import Difference, difference, newcombe_correlation
 from serrm.scoring.metrics import wilson
 
 
@@ -21,7 +21,7 @@ def pairs(a: int, b: int, c: int, d: int) -> tuple[np.ndarray, np.ndarray]:
 
 def of_pairs(first: np.ndarray, second: np.ndarray) -> Difference:
     one, other = (seeds(float(outcomes.sum()), num=len(outcomes)) for outcomes in (first, second))
-    return difference(one, other, correlation=correlation(first, second))
+    return difference(one, other, correlation=newcombe_correlation(first, second))
 
 
 @pytest.mark.parametrize(

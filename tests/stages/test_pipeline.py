@@ -129,7 +129,7 @@ def test_the_first_run_makes_everything_and_a_second_nothing(built: Project) -> 
     for name in (RUN, OTHER):
         files = {path.name for path in (layout.runs / name).iterdir()}
         assert files >= {"model.safetensors", "training_state.pt", "config.json"}
-        assert (layout.machine / f"{name}.json").is_file()
+        assert (layout.provenance / f"{name}.json").is_file()
     assert read_profile_scores(layout.metrics).runs.keys() == {RUN, OTHER}
     assert {path.suffix for path in (layout.reports / "tables").iterdir()} == {".md"}
     assert {path.suffix for path in layout.tables.iterdir()} == {".csv", ".tex"}

@@ -24,7 +24,7 @@ from serrm.cli import main
 from serrm.config import read_params
 from serrm.core.files import csv_text, write_whole
 from serrm.core.project import Layout
-from serrm.core.provenance import write_machine
+from serrm.core.provenance import write_provenance
 from serrm.scoring.schema import Evaluation, profile_text, write_evaluation
 from serrm.tracking import description, tracking_uri, ui_command
 from serrm.tracking.runs import StoreError, log_training, open_store, sync_run
@@ -69,7 +69,7 @@ class MadeRun:
         }
         write(self.layout.runs / NAME / "config.json", config)
         write_training_log(self.layout.logs / f"{NAME}.csv", RECORDS)
-        write_machine(self.layout.machine / f"{NAME}.json", "training", self.taken)
+        write_provenance(self.layout.provenance / f"{NAME}.json", "training", self.taken)
 
     def evaluate(self) -> None:
         """What the evaluate stage leaves."""

@@ -46,12 +46,12 @@ def compare(
     name of a DVC experiment. They are looked up in this order; a branch that is named like a profile is
     refs/heads/NAME. Scores of the same puzzles are compared puzzle by puzzle, several seeds by Welch's interval.
     """
-    from serrm.reporting import comparison as reporting
+    from serrm.reporting import comparison
     from serrm.reporting.revisions import UnknownRevision
 
     root = find_root(Path.cwd())
     try:
-        result = reporting.compare(root, first, second, profile, has_all=has_all)
+        result = comparison.compare(root, first, second, profile, has_all=has_all)
     except (ValueError, OSError) as error:
         if is_summary:
             typer.echo(f"compare: {' '.join(str(error).split())}")
@@ -60,9 +60,9 @@ def compare(
             raise typer.BadParameter(str(error)) from None
         raise
     if is_summary:
-        typer.echo(f"compare: {reporting.summary(result)}{'' if result.is_same else '; see serrm compare'}")
+        typer.echo(f"compare: {comparison.summary(result)}{'' if result.is_same else '; see serrm compare'}")
     elif is_json:
-        typer.echo(json.dumps(reporting.as_json(result, has_all=has_all), indent=2, ensure_ascii=False))
+        typer.echo(json.dumps(comparison.as_json(result, has_all=has_all), indent=2, ensure_ascii=False))
     else:
         print_comparison(result, root, has_all=has_all)
     if has_exit_code and not result.is_same:

@@ -66,7 +66,9 @@ def forecast(
     ),
     jobs: int = typer.Option(1, min=1, help="Number of runs at a time; the rate is that of one of them."),
 ) -> None:
-    """Forecast the FLOPs and time of a profile's runs (for the active profile, only of its unfinished runs).
+    """Forecast the FLOPs and time of a profile's runs.
+
+    Of the active profile only the unfinished runs count, unless --tflops is given.
 
     Example: serrm forecast --profile paper
     """
@@ -99,18 +101,19 @@ def rehearse(
     Example: serrm rehearse --profile paper --only 'maze-*'
     """
     from serrm.config import open_project, read_execution
-    from serrm.planning import rehearse as planning
     from serrm.planning.forecast import rate_of, stages_of, summary
+    from serrm.planning.rehearse import miniature, selected
+    from serrm.planning.rehearse import rehearse as run_rehearsal
 
     root, params = open_project(profile)
-    params, execution = planning.selected(params, only), read_execution(root)
-    small = planning.miniature(params, mirror and mirror.resolve(), execution.device)
+    params, execution = selected(params, only), read_execution(root)
+    small = miniature(params, mirror and mirror.resolve(), execution.device)
     stages = stages_of(params)
     rate = rate_of(params, stages, execution, tflops)
     (root / REHEARSALS).mkdir(parents=True, exist_ok=True)
     folder = Path(mkdtemp(prefix=f"{params.profile}-", dir=root / REHEARSALS))
     try:
-        results = planning.rehearse(small, root, folder, execution)
+        results = run_rehearsal(small, root, folder, execution)
     finally:
         if not is_kept:
             shutil.rmtree(folder, ignore_errors=True)

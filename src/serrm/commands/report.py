@@ -48,13 +48,13 @@ def overview() -> None:
     Example: serrm overview
     """
     from serrm.core.files import between_markers, write_whole
-    from serrm.reporting import overview as page
+    from serrm.reporting.overview import BEGIN, END
 
     root = find_root(Path.cwd())
     file = root / "reports" / "README.md"
     for name, text in committed_overview(root).items():
         if name == file.name:
-            text = between_markers(file.read_text(encoding="utf-8"), page.BEGIN, page.END, text)
+            text = between_markers(file.read_text(encoding="utf-8"), BEGIN, END, text)
         write_whole(file.with_name(name), text)
         typer.echo(os.path.relpath(file.with_name(name)))
 
@@ -70,7 +70,7 @@ def committed_overview(root: Path) -> dict[str, str]:
     from serrm.reporting.results import make_report, read_committed
 
     committed = git(root, "ls-files", "reports/*/metrics.json").splitlines()
-    papers = read_params(profile_file(root, PAPER, ""))
+    paper_params = read_params(profile_file(root, PAPER, ""))
     reports = {}
     for name in sorted({Path(path).parts[1] for path in committed} - {REGRESSION}):
         file = root / PROFILES / f"{name}.yaml"
@@ -82,7 +82,7 @@ def committed_overview(root: Path) -> dict[str, str]:
             file = root / PARAMS
         params = read_params(file)
         runs = read_committed(params, Layout(name, root).metrics)
-        reports[name] = make_report(params, papers, runs)
+        reports[name] = make_report(params, paper_params, runs)
     points = hard_sudoku.points(reports[hard_sudoku.PROFILE], root)
     page = overview([*reports.values()], hard_sudoku.caption(points))
     return {

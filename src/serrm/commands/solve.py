@@ -175,10 +175,10 @@ def _write_answers(
                 bar.update()
                 with bar.external_write_mode():
                     if answer.trace is not None:
-                        _show(answer, len(questions) > 1, is_traced, picture)
+                        _draw_steps(answer, len(questions) > 1, is_traced, picture)
                         picture = None
                     if is_drawn:
-                        _draw(questions[0], answer)
+                        _draw_answer(questions[0], answer)
                     else:
                         write(FORMATS[output_format.value](answer))
         except KeyboardInterrupt:  # the answers so far stay
@@ -216,7 +216,7 @@ def _opened(target: Path | None) -> Iterator[Callable[[str], Any]]:
         yield lambda line: output.write(f"{line}\n")
 
 
-def _draw(question: Any, answer: Any) -> None:
+def _draw_answer(question: Any, answer: Any) -> None:
     """Draw an answer in the terminal, above one line with its status."""
     from serrm.drawing.scenes import puzzle_of, written_in
     from serrm.drawing.terminal import console, print_grid
@@ -229,7 +229,7 @@ def _draw(question: Any, answer: Any) -> None:
     typer.echo(status_line(answer))
 
 
-def _show(answer: Any, is_of_many: bool, is_traced: bool, picture: Path | None) -> None:
+def _draw_steps(answer: Any, is_of_many: bool, is_traced: bool, picture: Path | None) -> None:
     """Draw the steps to an answer in the terminal, in a picture, or both."""
     from serrm.drawing.puzzles import DrawnPuzzle, settling_panels
     from serrm.drawing.scenes import written_in

@@ -70,7 +70,7 @@ def serve(
 
     Example: serrm track serve sudoku --port 5001
     """
-    from serrm.tracking import become, server_command
+    from serrm.tracking import replace_process, server_command
     from serrm.tracking.runs import open_store
 
     root = find_root(Path.cwd())
@@ -78,4 +78,4 @@ def serve(
         client.get_registered_model(name)
     # From this environment, which has all packages that the model needs.
     command = ["models", "serve", "--model-uri", f"models:/{name}/latest", "--env-manager", "local"]
-    become(root, server_command(command, host, port))
+    replace_process(root, server_command(command, host, port))

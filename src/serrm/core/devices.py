@@ -37,7 +37,7 @@ def prepare_device(name: str, threads: int | None = None, processes: Processes =
     if threads is not None:
         torch.set_num_threads(max(1, threads // processes.num_local))
     device = choose_device(name)
-    repeat_arithmetic(device)
+    make_repeatable(device)
     return device if processes.num_local == 1 else device_of_process(device, processes)
 
 
@@ -52,7 +52,7 @@ def keep_memory() -> None:
         c_library.mallopt(M_TRIM_THRESHOLD, -1)  # never
 
 
-def repeat_arithmetic(device: torch.device) -> None:
+def make_repeatable(device: torch.device) -> None:
     """On a GPU use only algorithms that add in a fixed order and in float32, so results repeat bit for bit.
 
     Call it before the GPU's first product. A CPU needs none of it.
@@ -67,7 +67,10 @@ def repeat_arithmetic(device: torch.device) -> None:
 
 
 def device_of_process(device: torch.device, processes: Processes) -> torch.device:
-    """The GPU of this process. ValueError if the machine has too few, or if `device` already names one GPU."""
+    """The device of this process: the CPU, or a GPU of its own.
+
+    ValueError if the machine has too few GPUs, or if `device` already names one.
+    """
     if device.type == "cpu":
         return device
     if device.index is not None or processes.num_local > torch.cuda.device_count():

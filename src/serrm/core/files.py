@@ -66,7 +66,7 @@ def new_file(path: Path) -> Iterator[Path]:
 def new_output(path: Path) -> Iterator[Path]:
     """`new_file` for a path that a user names: a link is followed, and a pipe or a device is itself the file to write.
 
-    To one of these append, as it may lead to a file with content, such as /dev/stdout.
+    Open what is yielded for appending: a device such as /dev/stdout may lead to a file that has content already.
     """
     if is_written_through(path):
         yield path
@@ -102,7 +102,10 @@ def csv_text(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 def json_text(value: Any) -> str:
-    """Format JSON, indented by one; an object or a list that contains no other one takes one line."""
+    """Format JSON for files in git: an object or a list that contains no other one takes one line.
+
+    The files below data/ are written by `write_json`.
+    """
 
     def lines(value: Any, indent: str) -> str:
         parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
@@ -117,7 +120,7 @@ def json_text(value: Any) -> str:
 
 
 def write_json(path: Path, value: Mapping[str, Any]) -> None:
-    """Write a value as an indented JSON file."""
+    """Write a value as an indented JSON file, for files that are not in git."""
     write_whole(path, json.dumps(value, indent=2) + "\n")
 
 

@@ -43,10 +43,10 @@ def progress_bar(
     )
 
 
-def watch(
+def with_progress(
     items: Iterable[T], name: str, total: int | None = None, *, unit: str = "", is_quiet: bool = False
 ) -> Iterator[T]:
-    """Yield the items with a progress bar."""
+    """Yield the items, and show a progress bar."""
     return iter(progress_bar(name, total, unit=unit, is_quiet=is_quiet, iterable=items))
 
 

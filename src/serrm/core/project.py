@@ -7,7 +7,7 @@ import typer
 
 PARAMS, PROFILES, EXECUTION = "params.yaml", "profiles", "machine.yaml"
 REHEARSALS = "data/rehearsal"  # one folder per rehearsal, ignored by git and DVC
-PAPER = "paper"  # the profile with the paper's models, with which every run is compared
+PAPER = "paper"  # the profile with the paper's models, with whose settings and FLOPs every run is compared
 REGRESSION = "ci"  # the profile that `make regress` repeats
 WATCHED = ("src", "stages", "dvc.yaml", PARAMS)  # all that results depend on
 
@@ -78,7 +78,7 @@ class Layout:
         self.logs = data / "logs"  # training logs, one file per run
         self.scores = data / "scores"  # scores, one file per run
         self.predictions = data / "predictions"  # answers for pictures, one folder per run
-        self.machine = data / "machine"  # seconds, memory, versions, one file per run; outside DVC and git
+        self.provenance = data / "machine"  # seconds, memory, versions, one file per run; outside DVC and git
         self.tables = data / "tables"  # tables as CSV and LaTeX
         self.scratch = root / "data" / "scratch"  # unfinished runs by the hash of their settings, outside DVC
         self.reports = (

@@ -22,7 +22,7 @@ PACKAGES = ("torch", "numpy", "serrm")
 SOURCES = ("**/*.py", "kernels/cpu/*.h", "kernels/cpu/*.cpp")  # on which the numbers depend
 
 
-def about_machine(root: Path) -> dict[str, Any]:
+def current_provenance(root: Path) -> dict[str, Any]:
     """The machine, the moment, the commit checked out in `root` and the versions of packages."""
     commit, has_changes = current_commit(root)
     return {
@@ -32,17 +32,17 @@ def about_machine(root: Path) -> dict[str, Any]:
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "commit": commit,
         "has_changes": has_changes,
-        "code_hash": code_hash(),
+        "code_hash": package_hash(),
         "packages": {"python": platform.python_version()} | {name: _version(name) for name in PACKAGES},
     }
 
 
-def write_machine(path: Path, phase: Phase, facts: Mapping[str, Any]) -> None:
+def write_provenance(path: Path, phase: Phase, facts: Mapping[str, Any]) -> None:
     """Write the facts about one phase of a run, beside those about the other phase."""
-    write_json(path, {**read_machine(path), phase: dict(facts)})
+    write_json(path, {**read_provenance(path), phase: dict(facts)})
 
 
-def read_machine(path: Path) -> dict[str, Any]:
+def read_provenance(path: Path) -> dict[str, Any]:
     """Read the facts about the phases of a run; empty without a file, such as after a `dvc pull`."""
     if not path.is_file():
         return {}
@@ -58,8 +58,11 @@ def cpu_name() -> str:
     return next(names, platform.processor() or platform.machine())
 
 
-def code_hash() -> str:
-    """Hash the package's source files, which identifies the code that made a checkpoint."""
+def package_hash() -> str:
+    """Hash all source files of the package, to tell which code made a checkpoint.
+
+    The stage `hash_code` is finer: it hashes the code that each run uses.
+    """
     digest = hashlib.sha256()
     root = Path(__file__).parents[1]
     for path in sorted(path for pattern in SOURCES for path in root.glob(pattern)):

@@ -10,7 +10,10 @@ import numpy as np
 
 
 class Purpose(IntEnum):
-    """Purpose of a stream of random numbers; no two purposes share numbers."""
+    """Purpose of a stream of random numbers; no two purposes share numbers.
+
+    A number that is no longer used (13) is never used again.
+    """
 
     SHUFFLE = 1
     AUGMENTATION_INDEX = 2

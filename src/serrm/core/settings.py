@@ -31,11 +31,11 @@ class Settings(BaseModel):
         for name, value in data.items() if isinstance(data, dict) else ():
             annotation = cls.model_fields[name].annotation if name in cls.model_fields else Any
             if annotation is bool and not isinstance(value, bool):
-                raise refused((name,), "must be true or false", value)
+                raise setting_error((name,), "must be true or false", value)
             may_be_boolean = annotation in (bool, Any, JsonValue) or bool in get_args(annotation)
             items = value if isinstance(value, list | tuple) else [value]
             if not may_be_boolean and any(isinstance(item, bool) for item in items):
-                raise refused((name,), "must not be true or false", value)
+                raise setting_error((name,), "must not be true or false", value)
         return data
 
 
@@ -76,12 +76,12 @@ class EntryOf:
             return values
         name = values.get(self.key)
         if not isinstance(name, str) or name not in self.known:
-            raise refused((self.key,), f"is none of {', '.join(self.known)}", name)
+            raise setting_error((self.key,), f"is none of {', '.join(self.known)}", name)
         return self.known[name].model_validate(values)
 
 
-def refused(keys: tuple[str, ...], message: str, value: object) -> ValidationError:
-    """Make the error that a validator raises for the value at these keys below the validated settings."""
+def setting_error(keys: tuple[str, ...], message: str, value: object) -> ValidationError:
+    """The error that a validator raises for the value at these keys below the validated settings."""
     error = PydanticCustomError("refused", message)
     return ValidationError.from_exception_data(
         "refused", [InitErrorDetails(type=error, loc=keys, input=value)]

@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import UInt8
 
 from serrm.core.files import new_directory, write_json
-from serrm.core.progress import watch
+from serrm.core.progress import with_progress
 from serrm.core.randomness import Purpose, keyed_rng
 from serrm.datasets.arc import AUDIT, PARTS, write_arc_sets
 from serrm.puzzles.raw import Numbered
@@ -63,7 +63,7 @@ def write_grid_sets(raw: Path, target: Path, settings: Any, record: GridTask) ->
             barred = numbers[TRAIN] if raw_set.is_rest else set()
             puzzles = (row for row in raw_set.puzzles if row[0] not in barred)
             rng = keyed_rng(settings.seed, Purpose.SUBSET, raw_set.stream)
-            drawn = draw(watch(puzzles, f"{name} puzzles"), raw_set.num, rng, name)
+            drawn = draw(with_progress(puzzles, f"{name} puzzles"), raw_set.num, rng, name)
             numbers[name] = write_set(directory / set_file(name), drawn, raw_set.side, name, record)
             logger.info("%s: %d puzzles", set_file(name), len(numbers[name]))
         first_test = next(name for name in sets if name != TRAIN)

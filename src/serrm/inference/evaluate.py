@@ -63,21 +63,21 @@ def evaluate(
         predictor = predict.Predictor(loaded, settings.batch_size, DTYPES[precision], shared)
         if isinstance(TASKS[run.kind], GridTask):
             sets = score_sets(predictor, arrays, run, gallery)
-            trained_set = trained_size(arrays, loaded.config["side"]) or ""
+            set_of_trained_size = trained_size(arrays, loaded.config["side"]) or ""
         else:
             sets = score_votes(predictor, arrays, run, gallery)
-            trained_set = next(iter(sets))
+            set_of_trained_size = next(iter(sets))
         gallery.share(shared)
         pairs = None
         if settings.equivariance_pairs and (questions := symmetric_questions(loaded, arrays)) is not None:
             pairs = equivariance(predictor, questions, settings.equivariance_pairs, run.seed)
-        early_stopping, guesses = compute_points(predictor, arrays, run)
+        first_verified, guesses = compute_points(predictor, arrays, run)
         evaluation = Evaluation(
             profile=run.profile,
             name=run.name,
             task=run.task,
             kind=run.kind,
-            model=run.variant,
+            variant=run.variant,
             seed=run.seed,
             arithmetic=arithmetic(precision, device, is_native=execution.native, compiles=compiles),
             model_info=model_info(loaded),
@@ -90,8 +90,8 @@ def evaluate(
                 hash=loaded.config["data_hash"],
             ),
             sets=sets,
-            trained_set=trained_set,
-            early_stopping=early_stopping,
+            set_of_trained_size=set_of_trained_size,
+            first_verified=first_verified,
             guesses=guesses,
             equivariance=pairs,
             learning_curve=tuple(learning_curve(predictor, arrays, run)),
@@ -185,20 +185,21 @@ def score_set(
         if gallery is not None:
             gallery.add(puzzles.name, puzzles.side, predicted, lambda n: f"{puzzles.name} puzzle {n + 1}")
     for tally in tallies.values():
-        tally.counts, *more = predictor.processes.collect(tally.counts)
-        for counts in more:
-            tally.counts.update(counts)
+        _, *others = predictor.processes.collect((tally.sums, tally.answers))
+        for sums, answers in others:
+            tally.sums.update(sums)
+            tally.answers.update(answers)
     of_processes = predictor.processes.collect(solved)
     solved = {key: part for of_process in of_processes for key, part in of_process.items()}
     solved_after = {
         step: pack(np.concatenate([solved[key] for key in sorted(solved) if key[0] == step]))
         for step in {headline, most}
     }
-    counts = tallies[steps[0]].counts
+    sums = tallies[steps[0]].sums
     return ScoredSet(
         side=puzzles.side,
-        num_puzzles=counts["fsr", "num"],
-        num_blank=counts["gpa", "num"],
+        num_puzzles=sums["fsr", "num"],
+        num_blank=sums["gpa", "num"],
         steps={step: tally.scores() for step, tally in tallies.items()},
         headline_steps=headline,
         puzzles=digest(puzzles.questions, puzzles.answers),

@@ -15,7 +15,7 @@ from torch import Tensor
 from serrm.arrays.arc import ArcEvaluation
 from serrm.arrays.stream import Examples, PuzzleArrays, Stream
 from serrm.core.processes import ALONE, Processes
-from serrm.core.progress import watch
+from serrm.core.progress import with_progress
 from serrm.core.settings import parse
 from serrm.kernels.accelerate import accelerate, runs_compiled
 from serrm.models.recurrence import CannotExtrapolate, RecurrentModel, State, StepOutput
@@ -121,7 +121,9 @@ class Predictor:
         model, processes = self.loaded.model, self.processes
         size = self.rows(questions.side, questions.num_symbols)
         starts = range(processes.rank * size, questions.num_examples, processes.num * size)
-        for start in watch(starts, description, len(starts), unit="batch", is_quiet=not processes.is_first):
+        for start in with_progress(
+            starts, description, len(starts), unit="batch", is_quiet=not processes.is_first
+        ):
             batch = questions.gather(start, min(size, questions.num_examples - start))
             tokens = torch.from_numpy(batch.questions.astype(np.int64)).to(model.initial.device)
             types = torch.from_numpy(batch.task_types).to(model.initial.device)

@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import Field, NonNegativeInt, PositiveInt, model_validator
 
-from serrm.core.settings import Kind, Settings, refused
+from serrm.core.settings import Kind, Settings, setting_error
 from serrm.scoring.schema import TaskType
 from serrm.training.settings import Fidelity
 
@@ -59,7 +59,7 @@ class EvaluateSettings(Settings):
     def _scores_the_headline(self) -> "EvaluateSettings":
         if self.headline_steps not in (None, *self.steps):
             scored = ", ".join(map(str, self.steps))
-            raise refused(("headline_steps",), f"is none of steps ({scored})", self.headline_steps)
+            raise setting_error(("headline_steps",), f"is none of steps ({scored})", self.headline_steps)
         return self
 
     @property

@@ -16,7 +16,7 @@ from torch import Tensor
 from serrm.arrays.arc import ArcEvaluation, open_arc_evaluation
 from serrm.arrays.stream import Examples, PuzzleArrays, Stream, open_arrays, trained_size
 from serrm.core.processes import ALONE
-from serrm.core.progress import watch
+from serrm.core.progress import with_progress
 from serrm.core.randomness import Purpose, keyed_rng
 from serrm.inference import predict
 from serrm.inference.search import Limits, Search, search
@@ -58,17 +58,17 @@ def search_points(
     """
     puzzles, first = puzzles.first(settings.num_puzzles), settings.attempt_steps
     limits = () if TASKS[puzzles.task].allows is None else sorted(settings.guesses)
-    early_stopping, guesses = list[ComputePoint](), list[ComputePoint]()
+    first_verified, guesses = list[ComputePoint](), list[ComputePoint]()
     outcomes = _searched(predictor, puzzles, Limits(max(settings.max_steps)))
     for most in sorted(settings.max_steps):
         num_right = sum(outcome.is_right and outcome.steps <= most for outcome in outcomes)
-        early_stopping.append(_point(outcomes, Limits(most), num_right))
+        first_verified.append(_point(outcomes, Limits(most), num_right))
     if limits:
         outcomes = _searched(predictor, puzzles, Limits(first, max(limits) - 1))
     for num in limits:
         num_right = sum(outcome.is_right and outcome.attempts <= num for outcome in outcomes)
         guesses.append(_point(outcomes, Limits(first, num - 1), num_right))
-    return tuple(early_stopping), tuple(guesses)
+    return tuple(first_verified), tuple(guesses)
 
 
 class Outcome(NamedTuple):
@@ -84,7 +84,7 @@ def _searched(predictor: predict.Predictor, puzzles: PuzzleArrays, limits: Limit
     model, processes = predictor.loaded.model, predictor.processes
     task, num_symbols = TASKS[puzzles.task], puzzles.num_symbols
     numbers = range(processes.rank, len(puzzles), processes.num)
-    searches = watch(
+    searches = with_progress(
         [Search(number, puzzles.questions[number]) for number in numbers],
         "test-time compute",
         unit="puzzle",
@@ -104,7 +104,7 @@ def _point(outcomes: Sequence[Outcome], limits: Limits, num_right: int) -> Compu
     mean = sum(min(outcome.steps, limits.budget) for outcome in outcomes) / len(outcomes)
     scores = rates({"fsr": (num_right, len(outcomes))})
     return ComputePoint(
-        num=limits.guesses + 1,
+        num_attempts=limits.guesses + 1,
         max_steps=limits.max_steps,
         num_puzzles=len(outcomes),
         mean_steps=mean,

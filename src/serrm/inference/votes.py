@@ -20,7 +20,7 @@ from serrm.inference import predict
 from serrm.inference.gallery import Gallery
 from serrm.inference.settings import ScoringSettings, usual_headline
 from serrm.models.recurrence import RecurrentModel
-from serrm.scoring.metrics import NUM_ANSWERS
+from serrm.scoring.metrics import NUM_ATTEMPTS
 from serrm.scoring.schema import RefusedSet, ScoredSet, TaskType, digest
 from serrm.scoring.tally import ArcTally, submission
 
@@ -62,7 +62,7 @@ def vote_scores(
         steps={step: tally.scores() for step, tally in tallies.items()},
         headline_steps=steps_of_headline,
         puzzles=digest(questions.arrays.questions, questions.arrays.answers),
-        credits=tuple(tallies[steps_of_headline].credits(NUM_ANSWERS).values()),
+        credits=tuple(tallies[steps_of_headline].credits(NUM_ATTEMPTS).values()),
     )
 
 

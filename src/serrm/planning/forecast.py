@@ -43,7 +43,7 @@ class Stage:
 
     @property
     def flops(self) -> int:
-        """The FLOPs. Counting takes a moment, so that finished stages are never counted."""
+        """The FLOPs, counted at each access: counting takes a moment, and those of finished stages are not needed."""
         return self.count()
 
 
@@ -60,6 +60,7 @@ def stages_of(params: Params) -> Stages:
     stages |= {name: Stage([]) for name in test_stages}
     for name, run in params.runs.items():
         settings_and_counts = params.train_settings(name), params.counts(run.task)
+        # For `random` and for runs of other profiles this names no stage of `stages`, and is ignored.
         initial = f"train@{run.init.removeprefix(f'{params.profile}/runs/')}"
         after = [CODE_STAGE, f"build_arrays@{run.task}", initial]
         stages[f"train@{name}"] = Stage(after, partial(training_flops, *settings_and_counts))
@@ -72,7 +73,7 @@ def stages_of(params: Params) -> Stages:
 def training_flops(run_settings: RunSettings, counts: Counts) -> int:
     """FLOPs of all optimiser steps."""
     examples = run_settings.train.num_steps(counts.num_train) * run_settings.train.batch_size
-    return examples * _step(run_settings, counts.side, run_settings.train.halting)
+    return examples * _step_flops(run_settings, counts.side, run_settings.train.halting)
 
 
 def evaluation_flops(run_settings: RunSettings, counts: Counts, scoring: ScoringSettings) -> int:
@@ -84,7 +85,7 @@ def evaluation_flops(run_settings: RunSettings, counts: Counts, scoring: Scoring
         passes = votes * len(settings.task_types)
     takes_all = run_settings.model.takes_larger_grids
     set_flops = sum(
-        num_puzzles * _step(run_settings, side)
+        num_puzzles * _step_flops(run_settings, side)
         for side, num_puzzles in counts.tests.items()
         if takes_all or side <= counts.side
     )
@@ -93,10 +94,10 @@ def evaluation_flops(run_settings: RunSettings, counts: Counts, scoring: Scoring
     if search is not None:
         guessing = search.attempt_steps + (max(search.guesses) - 1) * GUESS_STEPS if search.guesses else 0
         steps += (max(search.max_steps) + guessing) * min(search.num_puzzles, num)
-    return passes * max(settings.steps) * set_flops + steps * _step(run_settings, counts.side)
+    return passes * max(settings.steps) * set_flops + steps * _step_flops(run_settings, counts.side)
 
 
-def _step(run_settings: RunSettings, side: int, halting: HaltingSettings | None = None) -> int:
+def _step_flops(run_settings: RunSettings, side: int, halting: HaltingSettings | None = None) -> int:
     """FLOPs of a supervision step of one puzzle: of a training step with a halting rule, else of inference."""
     from serrm.models.registry import flops
 
@@ -157,7 +158,7 @@ def rate_of(params: Params, stages: Stages, execution: Execution, tflops: float 
     seconds = seconds_of_step(
         Trainer(model, stream, settings, run_settings.seed, micro_batch=execution.micro_batch)
     )
-    rate = settings.batch_size * _step(run_settings, side, settings.halting) / seconds
+    rate = settings.batch_size * _step_flops(run_settings, side, settings.halting) / seconds
     return rate, f"this machine does about {with_prefix(rate)}FLOP/s in {settings.precision}"
 
 

@@ -107,7 +107,7 @@ def _at_most() -> dict[str, int]:
 
 def _shrunk(key: str, value: Any, fixed: Mapping[str, Any], at_most: Mapping[str, int]) -> Any:
     name = key.rpartition(".")[2]  # of a run's changes, such as model.width
-    if isinstance(value, dict):
+    if isinstance(value, dict):  # a limit in epochs becomes one of a few optimiser steps
         return {
             key.replace("epochs", "steps"): _shrunk(key, item, fixed, at_most) for key, item in value.items()
         }

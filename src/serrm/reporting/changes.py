@@ -11,7 +11,7 @@ NUM_CHANGES: Final = 4  # settings or runs named in a line
 def changes_of(first: Revision, second: Revision, name: str) -> Iterator[str]:
     """The settings of a run that differ, such as "recipes.sudoku.trm.steps 656 → 700"."""
     runs = [revision.runs[name] for revision in (first, second)]
-    first_values, second_values = (settings_of(revision.settings, name) for revision in (first, second))
+    first_values, second_values = (values_used_by(revision.params, name) for revision in (first, second))
     if first_values and second_values:
         for key in {**first_values, **second_values}:
             if first_values.get(key) != second_values.get(key):
@@ -24,7 +24,7 @@ def changes_of(first: Revision, second: Revision, name: str) -> Iterator[str]:
             yield f"arithmetic of the {stage} {values[0]} → {values[1]}"
 
 
-def settings_of(settings: Mapping[str, Any], name: str) -> dict[str, Any]:
+def values_used_by(settings: Mapping[str, Any], name: str) -> dict[str, Any]:
     """The values of a params file that a run uses, by dotted key; empty if it does not have the run."""
     run = (settings.get("runs") or {}).get(name)
     if not isinstance(run, Mapping):

@@ -284,7 +284,7 @@ def permutation(report: Report, check: Check) -> Iterator[Part]:
         if counts:
             same, num = sum(count.num_identical for count in counts), sum(count.num_pairs for count in counts)
             precision = (
-                "" if all(count.is_exact for count in counts) else f", counted in {counts[0].precision}"
+                "" if all(count.is_in_float32 for count in counts) else f", counted in {counts[0].precision}"
             )
             evidence = f"{same:,} of {num:,} predictions are the same{precision}."
             verdict = HOLDS if same == num else UNDECIDED if same else FAILS

@@ -200,7 +200,7 @@ def _num_others(first: Evaluation, second: Evaluation, lines: Iterable[Line]) ->
     with_line = {
         ("sets", line.set, "steps", line.steps, line.metric)
         for line in lines
-        if line.key == (second.task, second.model)
+        if line.key == (second.task, second.variant)
     }
     unmatched = {
         name for name in first.sets | second.sets if not (name in first.scored and name in second.scored)
@@ -213,8 +213,8 @@ def _num_others(first: Evaluation, second: Evaluation, lines: Iterable[Line]) ->
     )
 
 
-COUNTED: Final = ("sets", "learning_curve", "early_stopping", "guesses", "equivariance")
-UNCOUNTED: Final = {"puzzles", "solved", "solved_after_most", "credits", "reason", "headline_steps"}
+COMPARED: Final = ("sets", "learning_curve", "first_verified", "guesses", "equivariance")
+NOT_COMPARED: Final = {"puzzles", "solved", "solved_after_most", "credits", "reason", "headline_steps"}
 
 
 def numbers(run: Evaluation) -> dict[tuple[str | int, ...], Any]:
@@ -227,12 +227,12 @@ def numbers(run: Evaluation) -> dict[tuple[str | int, ...], Any]:
         if isinstance(value, Mapping | list | tuple):
             parts = value.items() if isinstance(value, Mapping) else enumerate(value)
             for key, part in parts:
-                if key not in UNCOUNTED and not str(key).endswith(("_lo", "_hi")):
+                if key not in NOT_COMPARED and not str(key).endswith(("_lo", "_hi")):
                     yield from leaves(part, (*keys, key))
         elif value is not None:
             yield keys, value
 
-    return dict(leaves(run.model_dump(include=set(COUNTED)), ()))
+    return dict(leaves(run.model_dump(include=set(COMPARED)), ()))
 
 
 def summary(comparison: Comparison) -> str:

@@ -1,8 +1,8 @@
 """Figures as SVG: solved against steps (table 2), learning curves (figure A3), solved against compute, permuted symbols
 (figures A1 and A2).
 
-They show every family and the best other run. Equal results give equal bytes. Only this module imports matplotlib,
-which loads slowly.
+They show every family and the best other run. Equal results give equal bytes. The module loads matplotlib,
+which is slow, so it is imported where figures are made.
 """
 
 import io
@@ -70,25 +70,27 @@ def depth(report: Report) -> Figure | None:
         steps = runs[0].scored["9x9"].steps
         points = [(num, value) for num in steps if (value := score(runs, "fsr", "9x9", num))]
         _draw(axes, points, model_name(model), label=f"{model_name(model)}, ours")
-    printed = load_paper().score_tables["2"]
+    paper_table = load_paper().score_tables["2"]
     look = {"linestyle": "--", "markerfacecolor": "white", "linewidth": 1.4}
-    for row in printed.rows:
-        values = {column.steps: float(row.entries[key].numbers[0]) for key, column in printed.columns.items()}
+    for row in paper_table.rows:
+        values = {
+            column.steps: float(row.entries[key].numbers[0]) for key, column in paper_table.columns.items()
+        }
         points = [(num, Score(value, value, value, 0)) for num, value in values.items()]
         _draw(axes, points, row.name, label=f"{row.name}, paper", **look)
     axes.set_xscale("log", base=2)
-    ticks = [column.steps for column in printed.columns.values()]
+    ticks = [column.steps for column in paper_table.columns.values()]
     axes.set_xticks(ticks, labels=map(str, ticks))
     axes.set_xlabel("Supervision steps at inference")
     _percent(axes, "fsr")
     remark = f"Solid, with 95% intervals: profile {report.profile} (puzzles: notes.md). Dashed: the paper."
-    return framed(figure, printed.title, remark)
+    return framed(figure, paper_table.title, remark)
 
 
 def learning_curves(report: Report) -> Figure | None:
     """Scores against samples processed: a panel per task and metric, without those whose scores are all zero."""
     main = main_models(report.results)
-    runs = [run for run in all_runs(report.results) if run.learning_curve and run.model in main]
+    runs = [run for run in all_runs(report.results) if run.learning_curve and run.variant in main]
     panels = [
         (task, metric)
         for task, kind in dict.fromkeys((run.task, run.kind) for run in runs)
@@ -100,7 +102,7 @@ def learning_curves(report: Report) -> Figure | None:
     figure, axes_of = _panels(len(panels))
     for axes, (task, metric) in zip(axes_of, panels, strict=True):
         for run in (run for run in runs if run.task == task):
-            _draw(axes, curve(run, metric), model_name(run.model), label=model_name(run.model))
+            _draw(axes, curve(run, metric), model_name(run.variant), label=model_name(run.variant))
         axes.set(title=task_name(task), xlabel="Samples processed")
         axes.set_xlim(0, None)
         axes.locator_params(axis="x", nbins=5)
@@ -114,7 +116,7 @@ def training_loss(report: Report, logs: Mapping[str, Sequence[Record]]) -> str:
     `logs` has the records of a training log by run. Empty without records.
     """
     main = main_models(report.results)
-    runs = [run for run in all_runs(report.results) if run.model in main and logs.get(run.name)]
+    runs = [run for run in all_runs(report.results) if run.variant in main and logs.get(run.name)]
     if not runs:
         return ""
     tasks = [*dict.fromkeys(run.task for run in runs)]
@@ -123,7 +125,7 @@ def training_loss(report: Report, logs: Mapping[str, Sequence[Record]]) -> str:
         for axes, task in zip(axes_of, tasks, strict=True):
             for run in (run for run in runs if run.task == task):
                 steps, losses = ([record[key] for record in logs[run.name]] for key in ("step", "loss"))
-                name = model_name(run.model)
+                name = model_name(run.variant)
                 axes.plot(steps, losses, color=style(name)[0], linewidth=1.4, label=name)
             axes.set(title=task_name(task), xlabel="Optimiser steps", ylabel="Loss", yscale="log")
             axes.set_xlim(0, None)
@@ -205,8 +207,10 @@ def permuted(report: Report, task: str) -> str:
     Only comparisons of predictions in float32 are shown, because other arithmetic rounds x and πx differently.
     """
     runs = [run for model in main_models(report.results) for run in runs_on(report.results, task, model)[:1]]
-    rows = [(run, run.equivariance) for run in runs if run.equivariance and run.equivariance.is_exact]
-    others = [model_name(run.model) for run in runs if run.equivariance and not run.equivariance.is_exact]
+    rows = [(run, run.equivariance) for run in runs if run.equivariance and run.equivariance.is_in_float32]
+    others = [
+        model_name(run.variant) for run in runs if run.equivariance and not run.equivariance.is_in_float32
+    ]
     left_out = f" Not compared in float32, so not shown: {', '.join(others)}." if others else ""
     if not rows:
         return ""
@@ -222,7 +226,7 @@ def permuted(report: Report, task: str) -> str:
     parts += [svg.text(LEFT, 46 + 16 * index, line, **look) for index, line in enumerate(lines)]
     top = 58 + 16 * len(lines)
     for run, result in rows:
-        name, counts = model_name(run.model), f"{result.num_identical:,} of {result.num_pairs:,}"
+        name, counts = model_name(run.variant), f"{result.num_identical:,} of {result.num_pairs:,}"
         heading = f"{name}, {task_name(run.task)}"
         parts.append(svg.text(LEFT, top + 14, heading, font_size=13.5, font_weight=700, fill=DARK))
         parts.append(svg.text(LEFT, top + 32, f"f(πx) = πf(x) for {counts} puzzles", **look))

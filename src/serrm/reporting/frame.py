@@ -5,7 +5,7 @@ from pathlib import Path
 import pandas as pd
 
 from serrm.core.project import find_root
-from serrm.reporting.results import printed
+from serrm.reporting.results import in_percent
 from serrm.reporting.revisions import WORKSPACE, read_revision
 from serrm.scoring.metrics import metrics_of
 
@@ -28,8 +28,8 @@ def results(revision: str | None = None) -> pd.DataFrame:
     scores = read_revision(find_root(Path.cwd()), revision or WORKSPACE)
     rows = [
         (
-            *(scores.profile, run.name, run.task, run.model, run.seed),
-            *(name, part.num_at(steps), steps, metric, *printed(run.kind, metric, values)),
+            *(scores.profile, run.name, run.task, run.variant, run.seed),
+            *(name, part.num_at(steps), steps, metric, *in_percent(run.kind, metric, values)),
         )
         for run in scores.runs.values()
         for name, part in run.scored.items()

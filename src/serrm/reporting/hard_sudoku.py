@@ -40,7 +40,7 @@ OWN_TEST_FILE, SUBSTITUTE = "Sudoku-Extreme's test file", "a substitute for Sudo
 class Point(NamedTuple):
     """A system with its training FLOPs and percent of puzzles solved, as in the CSV beside the picture.
 
-    `by` says who trained it: OURS, PAPERS or PEERS.
+    `by` says who trained it: OURS, PAPERS or PEERS. `low` and `high` are the ends of the 95% interval, where known.
     """
 
     by: str
@@ -68,24 +68,45 @@ def _ours(report: Report, root: Path) -> Iterator[Point]:
         scores = {"one attempt": score(runs, "fsr", "9x9")}
         if searches := [search for run in runs for search in run.guesses[-1:]]:
             by_seed = [search_score(search)[:3] for search in searches]
-            attempts = f"at most {searches[0].num:,} attempts"
+            attempts = f"at most {searches[0].num_attempts:,} attempts"
             scores[attempts] = over_seeds(by_seed, searches[0].num_puzzles)
-        family, flops = runs[0].model_info.family, float(tables.total_flops(runs[0], report))
-        source = f"reports/{PROFILE}/metrics.json"
         for attempts, result in scores.items():
-            if result:
-                name = f"{model_name(model)}, {attempts}"
-                name += f", {len(result.seeds)} seeds" if len(result.seeds) > 1 else ""
-                numbers = NUM_TRAINING, flops, False, *result[:4]
-                has_search = attempts != "one attempt"
-                yield Point(OURS, name, family, *numbers, has_search, SUBSTITUTE, source)
+            if result is None:
+                continue
+            name = f"{model_name(model)}, {attempts}"
+            yield Point(
+                by=OURS,
+                system=f"{name}, {len(result.seeds)} seeds" if len(result.seeds) > 1 else name,
+                family=runs[0].model_info.family,
+                num_training=NUM_TRAINING,
+                flops=float(tables.total_flops(runs[0], report)),
+                is_estimated=False,
+                solved=result.value,
+                low=result.low,
+                high=result.high,
+                num_puzzles=result.num_puzzles,
+                has_search=attempts != "one attempt",
+                puzzles=SUBSTITUTE,
+                source=f"reports/{PROFILE}/metrics.json",
+            )
     path = FOLDER / "guesses.json"
     search = json.loads((root / path).read_text(encoding="utf-8"))
-    last, num = search["within"][-1], search["puzzles"]["first"]
-    solved, low, high = (round(100 * last[name], 2) for name in ("fsr", "fsr_lo", "fsr_hi"))
-    name, flops = f"{search['checkpoint']}, at most {last['steps']:,} steps", float(search["flops_training"])
-    numbers = NUM_TRAINING, flops, False, solved, low, high, num
-    yield Point(OURS, name, "se_rrm", *numbers, True, SUBSTITUTE, str(path))
+    last = search["within"][-1]
+    yield Point(
+        by=OURS,
+        system=f"{search['checkpoint']}, at most {last['steps']:,} steps",
+        family="se_rrm",
+        num_training=NUM_TRAINING,
+        flops=float(search["flops_training"]),
+        is_estimated=False,
+        solved=round(100 * last["fsr"], 2),
+        low=round(100 * last["fsr_lo"], 2),
+        high=round(100 * last["fsr_hi"], 2),
+        num_puzzles=search["puzzles"]["first"],
+        has_search=True,
+        puzzles=SUBSTITUTE,
+        source=str(path),
+    )
 
 
 def _papers(report: Report) -> Iterator[Point]:
@@ -93,21 +114,41 @@ def _papers(report: Report) -> Iterator[Point]:
     for row in table.rows:
         entry, cost = row.entries.get(key), report.cost("sudoku", row.variant)
         if cost and entry and entry.numbers:
-            source = "table 1" + ", quoted there from the TRM paper" * entry.quoted
-            name, family = f"{row.name}, the paper", row.variant.removesuffix("_mlp")
-            solved, low, high, *_ = (*map(float, entry.numbers), None, None)
-            numbers = NUM_TRAINING, float(cost.flops), False, solved, low, high, table.columns[key].num
-            yield Point(PAPERS, name, family, *numbers, False, OWN_TEST_FILE, source)
+            solved, *interval = map(float, entry.numbers)
+            yield Point(
+                by=PAPERS,
+                system=f"{row.name}, the paper",
+                family=row.variant.removesuffix("_mlp"),
+                num_training=NUM_TRAINING,
+                flops=float(cost.flops),
+                is_estimated=False,
+                solved=solved,
+                low=interval[0] if interval else None,
+                high=interval[1] if interval else None,
+                num_puzzles=table.columns[key].num,
+                has_search=False,
+                puzzles=OWN_TEST_FILE,
+                source="table 1, quoted there from the TRM paper" if entry.quoted else "table 1",
+            )
 
 
 def _peers(root: Path) -> Iterator[Point]:
     for row in pd.read_csv(root / FOLDER / "peers.csv").to_dict("records"):
-        name, family = row["system"], "" if pd.isna(row["family"]) else row["family"]
-        flops, solved = row["training FLOPs"], row["solved, percent"]
-        num = None if pd.isna(row["n"]) else int(row["n"])
-        is_estimated, has_search = row["estimated"] == "yes", row["search"] == "yes"
-        numbers = row["training puzzles"], flops, is_estimated, solved, None, None, num
-        yield Point(PEERS, name, family, *numbers, has_search, OWN_TEST_FILE, row["source"])
+        yield Point(
+            by=PEERS,
+            system=row["system"],
+            family="" if pd.isna(row["family"]) else row["family"],
+            num_training=row["training puzzles"],
+            flops=row["training FLOPs"],
+            is_estimated=row["estimated"] == "yes",
+            solved=row["solved, percent"],
+            low=None,
+            high=None,
+            num_puzzles=None if pd.isna(row["n"]) else int(row["n"]),
+            has_search=row["search"] == "yes",
+            puzzles=OWN_TEST_FILE,
+            source=row["source"],
+        )
 
 
 def to_csv(systems: Sequence[Point]) -> str:
@@ -122,7 +163,7 @@ def caption(systems: Sequence[Point]) -> str:
 
     def num_puzzles(by: str, has_search: bool = False) -> str:
         same = [point for point in systems if (point.by, point.has_search) == (by, has_search)]
-        return tables.counts(point.num_puzzles for point in same)
+        return tables.counts_text(point.num_puzzles for point in same)
 
     other_training_sets = {
         point.system.partition(",")[0]: f"{point.num_training:,}"

@@ -15,12 +15,12 @@ from serrm.reporting.paper import DASH, PaperColumn, PaperEntry, PaperRow, Score
 from serrm.reporting.results import Report
 from serrm.reporting.tables import (
     Entry,
-    as_printed,
     by_set,
     describe_test_set,
     entries_of,
+    flops_text,
     markdown,
-    power,
+    paper_text,
     total_flops,
 )
 from serrm.scoring.metrics import METRICS
@@ -37,7 +37,8 @@ Profiles = Mapping[
 def overview(reports: Sequence[Report], caption: str) -> str:
     """The page in Markdown, with the picture's caption."""
     tables = [
-        scores_section(number, printed, reports) for number, printed in load_paper().score_tables.items()
+        scores_section(number, paper_table, reports)
+        for number, paper_table in load_paper().score_tables.items()
     ]
     intro = (
         "Each model has a row with the paper's scores and one per profile that ran it. Scores are percentages with 95% "
@@ -78,12 +79,12 @@ def _verdict(parts: Sequence[Part]) -> str:
     return overall(parts) + counts
 
 
-def scores_section(number: str, printed: ScoreTable, reports: Sequence[Report]) -> str:
+def scores_section(number: str, paper_table: ScoreTable, reports: Sequence[Report]) -> str:
     """One of the paper's tables in its layout: per model a row with the paper's numbers and one per profile.
 
     Table 1 is split by metric, so that it fits on a page.
     """
-    profiles = {report.profile: (report, entries_of(printed, report.results)) for report in reports}
+    profiles = {report.profile: (report, entries_of(paper_table, report.results)) for report in reports}
     variants = {
         name: {entry.variant for entry in entries if entry.runs} for name, (_, entries) in profiles.items()
     }
@@ -91,11 +92,13 @@ def scores_section(number: str, printed: ScoreTable, reports: Sequence[Report]) 
     if number.startswith("A"):  # profiles with an ablation, if there are any
         names = [name for name in names if variants[name] - FAMILIES.keys()] or names
     profiles = {name: profiles[name] for name in names}
-    metrics = dict.fromkeys(column.metric for column in printed.columns.values()) if number == "1" else [None]
-    parts = [f"### Table {number}: {printed.title}"]
+    metrics = (
+        dict.fromkeys(column.metric for column in paper_table.columns.values()) if number == "1" else [None]
+    )
+    parts = [f"### Table {number}: {paper_table.title}"]
     for metric in metrics:
-        keys = [key for key, column in printed.columns.items() if metric in (None, column.metric)]
-        rows = [row for index in range(len(printed.rows)) for row in _rows(printed, index, keys, profiles)]
+        keys = [key for key, column in paper_table.columns.items() if metric in (None, column.metric)]
+        rows = [line for row in paper_table.rows for line in _rows(paper_table, row, keys, profiles)]
         if metric:
             parts.append(f"**{METRICS[metric].short}** ({METRICS[metric].name})")
         parts.append(markdown(pd.DataFrame(rows).fillna(DASH)))
@@ -107,19 +110,18 @@ def scores_section(number: str, printed: ScoreTable, reports: Sequence[Report]) 
 
 
 def _rows(
-    printed: ScoreTable, index: int, keys: Sequence[str], profiles: Profiles
+    paper_table: ScoreTable, row: PaperRow, keys: Sequence[str], profiles: Profiles
 ) -> Iterator[dict[str, str]]:
     """The rows of one of the paper's models: the paper's numbers, then those of every profile that ran it."""
-    row = printed.rows[index]
     model = row.name + (f" ({', '.join(row.attributes)})" if row.attributes else "")
-    columns = {key: _heading(printed.columns[key]) for key in keys}
-    texts = {columns[key]: as_printed(row.entries.get(key, PaperEntry())) for key in keys}
+    columns = {key: _heading(paper_table.columns[key]) for key in keys}
+    texts = {columns[key]: paper_text(row.entries.get(key, PaperEntry())) for key in keys}
     if any(text != DASH for text in texts.values()):
-        flops = _paper_flops(printed, row, keys, profiles)
+        flops = _paper_flops(paper_table, row, keys, profiles)
         yield {"Model": model, "Runs": "the paper"} | texts | {FLOPS: flops}
-    start = index * len(printed.columns)
     for name, (report, entries) in profiles.items():
-        of_row = dict(zip(printed.columns, entries[start : start + len(printed.columns)], strict=True))
+        entries_of_row = (entry for entry in entries if entry.row is row)
+        of_row = dict(zip(paper_table.columns, entries_of_row, strict=True))
         if any(of_row[key].runs for key in keys):
             texts = {columns[key]: of_row[key].our_text for key in keys}
             flops = _our_flops(report, [of_row[key] for key in keys])
@@ -142,21 +144,21 @@ def _our_flops(report: Report, entries: Sequence[Entry]) -> str:
         if entry.runs and entry.column.task not in texts:
             flops = total_flops(entry.runs[0], report)
             cost = report.cost(entry.column.task, entry.variant)
-            texts[entry.column.task] = _share(flops, cost.flops) if cost else power(flops)
+            texts[entry.column.task] = _share(flops, cost.flops) if cost else flops_text(flops)
     return _by_task(texts)
 
 
 def _paper_flops(
-    printed: ScoreTable,
+    paper_table: ScoreTable,
     row: PaperRow,
     keys: Sequence[str],
     profiles: Profiles,
 ) -> str:
     """The training FLOPs of the paper's run behind a row, for every task; a dash if profile `paper` has no such run."""
     report = next(iter(profiles.values()))[0]
-    tasks = {printed.columns[key].task: row.variant_of(key) for key in keys}
+    tasks = {paper_table.columns[key].task: row.variant_of(key) for key in keys}
     costs = {task: report.cost(task, variant) for task, variant in tasks.items()}
-    return _by_task({task: power(cost.flops) for task, cost in costs.items() if cost})
+    return _by_task({task: flops_text(cost.flops) for task, cost in costs.items() if cost})
 
 
 def _by_task(texts: Mapping[str, str]) -> str:
@@ -168,4 +170,4 @@ def _by_task(texts: Mapping[str, str]) -> str:
 
 def _share(flops: int, paper_flops: int) -> str:
     """FLOPs with their share of the paper's, such as "5.0e14 (1/2,310)"."""
-    return f"{power(flops)} (1/{float(f'{paper_flops / flops:.3g}'):,.0f})"
+    return f"{flops_text(flops)} (1/{float(f'{paper_flops / flops:.3g}'):,.0f})"

@@ -62,7 +62,10 @@ class Blanks(_Frozen):
 
 
 class PaperColumn(_Frozen):
-    """A column: its heading, the paper's number of puzzles, and the task, set, metric and steps of our score."""
+    """A column: its heading, the paper's number of puzzles, and the task, set, metric and steps of our score.
+
+    The head of paper.yaml explains `takes_other_sizes`, `interval` and `unpublished`.
+    """
 
     group: str
     name: str
@@ -156,7 +159,7 @@ def model_name(variant: str) -> str:
 
 
 def style(model: str) -> tuple[str, str]:
-    """Colour and marker of a family in figures and MLflow; all other models share those of OTHER."""
+    """Colour and marker in figures and MLflow: a family's, by its key or its name in tables, else those of OTHER."""
     families = [model_name(family) for family in FAMILIES]
     name = model_name(model)
     return STYLES[families.index(name) % len(STYLES)] if name in families else OTHER
@@ -170,8 +173,9 @@ def set_name(name: str) -> str:
 ComposedSettings = Mapping[str, Any]
 """The composed settings of a run: `task`, `variant`, and the sections `model`, `train`, `arrays`, `fidelity`."""
 HALTING: Final = ("train", "halting kind")
-# Keys whose difference changes no result, and those that the number of optimiser steps stands for.
-UNREMARKABLE: Final = ("seed", "log_every", "snapshots", "compile", "epochs", "steps")
+# Keys that are not listed as differences: the seed, what changes no result, and epochs and steps, which are compared as
+# optimiser steps.
+NOT_LISTED: Final = ("seed", "log_every", "snapshots", "compile", "epochs", "steps")
 
 
 class Setting(NamedTuple):
@@ -227,7 +231,7 @@ def _flat(settings: ComposedSettings) -> Iterator[tuple[tuple[str, str], str]]:
     """((section, name in words), value as text) of every setting."""
     for section, values in settings.items():
         for key, value in values.items() if isinstance(values, Mapping) else ():
-            if key in UNREMARKABLE:
+            if key in NOT_LISTED:
                 continue
             leaves = value.items() if isinstance(value, Mapping) else [("", value)]
             for name, leaf in leaves:

@@ -24,7 +24,7 @@ from serrm.reporting.claims import UNTESTED, claims_table, judge, overall, tally
 from serrm.reporting.conclusion import conclusion
 from serrm.reporting.figures import build_figures, training_loss
 from serrm.reporting.paper import load_paper, model_name, set_name, task_name
-from serrm.reporting.results import Report, Results, all_runs, printed
+from serrm.reporting.results import Report, Results, all_runs, in_percent
 from serrm.scoring.schema import METRICS_FILE, Evaluation, profile_text
 from serrm.training.log import COUNTS, GATHERED, Record, read_training_log
 
@@ -32,14 +32,14 @@ from serrm.training.log import COUNTS, GATHERED, Record, read_training_log
 class Inputs(NamedTuple):
     """Inputs of the stage besides the scores: folders of example predictions and training logs, times and machines.
 
-    `machine` has the facts of `serrm.core.provenance` by run, empty where they are not known. The page shows
-    `provenance` as it is.
+    `provenance_of_runs` has the facts of `serrm.core.provenance` by run, empty where they are not known. `page_facts`
+    are the date, commit and versions of this build of the page, which shows them as they are.
     """
 
     examples: Path
     logs: Path
-    machine: Mapping[str, Mapping[str, Any]]
-    provenance: Mapping[str, str]
+    provenance_of_runs: Mapping[str, Mapping[str, Any]]
+    page_facts: Mapping[str, str]
 
 
 def write_report(report: Report, folder: Path, data: Path, inputs: Inputs) -> None:
@@ -95,7 +95,7 @@ def headline_scores(runs: Sequence[Evaluation]) -> dict[str, dict[str, float]]:
     """The main metric in percent of every set after its headline steps, by run, for `dvc metrics`."""
     return {
         run.name: {
-            name: round(printed(run.kind, run.main_metric, part.steps[part.headline_steps])[0], 2)
+            name: round(in_percent(run.kind, run.main_metric, part.steps[part.headline_steps])[0], 2)
             for name, part in run.scored.items()
             if part.task_type == "right"
         }
@@ -109,7 +109,7 @@ def write_curves(runs: Sequence[Evaluation], folder: Path) -> None:
     has_seeds = len({run.seed for run in runs}) > 1
     for run in runs:
         task, seed = task_name(run.task), f", seed {run.seed}" if has_seeds else ""
-        model = f"{model_name(run.model)}{seed}"
+        model = f"{model_name(run.variant)}{seed}"
         for point in run.learning_curve:
             at = {"step": point.step, "samples": point.samples, "loss": point.loss}
             learning.append({"panel": task, "model": model, **at, **_rates(run, point.scores)})
@@ -147,20 +147,20 @@ def render_page(
     inputs: Inputs,
 ) -> str:
     """The page as HTML, with tables, figures (SVG documents by name), and pictures of the examples."""
-    page = Environment(
+    templates = Environment(
         loader=PackageLoader("serrm.reporting"),
         undefined=StrictUndefined,
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    page.filters["intervals"] = intervals
+    templates.filters["unbroken_intervals"] = unbroken_intervals
     runs = all_runs(report.results)
     headline, judgements = tables.headline(report), judge(report)
-    return page.get_template("report.html.j2").render(
+    return templates.get_template("report.html.j2").render(
         profile=report.profile,
         num_runs=len(runs),
-        costs=costs(runs, inputs.machine),
+        costs=machine_costs(runs, inputs.provenance_of_runs),
         easier=tables.easier(report.results),
         headline=headline.frame,
         headline_notes=[*headline.notes, *headline.omitted],
@@ -178,16 +178,16 @@ def render_page(
         legends=dict.fromkeys(f"In {TASKS[run.kind].name}, {TASKS[run.kind].look.legend}." for run in runs),
         notes=tables.notes(report.results),
         recipes=tables.recipes(report),
-        provenance=inputs.provenance,
+        provenance=inputs.page_facts,
         hashes=dict.fromkeys((task_name(run.task), run.data.hash) for run in runs),
     )
 
 
-def costs(runs: Sequence[Evaluation], machine: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
+def machine_costs(runs: Sequence[Evaluation], provenance: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
     """Time, speed, memory and machine of the trainings: a row per run whose machine is known."""
     rows = []
     for run in runs:
-        if training := machine.get(run.name, {}).get("training"):
+        if training := provenance.get(run.name, {}).get("training"):
             rows.append(
                 {
                     "Run": run.name,
@@ -200,7 +200,7 @@ def costs(runs: Sequence[Evaluation], machine: Mapping[str, Mapping[str, Any]]) 
     return pd.DataFrame(rows)
 
 
-def intervals(text: str) -> Markup:
+def unbroken_intervals(text: str) -> Markup:
     """Text of a table, escaped, with every interval as an element, which a narrow column does not break."""
     return Markup(re.sub(r"\([\d.]+–[\d.]+\)", r"<span>\g<0></span>", str(escape(text))))
 
@@ -210,12 +210,13 @@ def page_examples(results: Results, folder: Path) -> Iterator[dict[str, Any]]:
 
     The solved puzzle is the one whose prediction changed most often. ValueError, with the file, for malformed examples.
     """
+    # SE-RRM, the last of the families, comes before its baselines.
     for model in reversed(tables.main_models(results)):
         for run in (runs[0] for (_, variant), runs in results.items() if variant == model):
             path = folder / run.name / EXAMPLES
             examples = load_examples(path).examples if path.is_file() else []
             names = [example.set for example in examples]
-            main_set = run.trained_set if run.trained_set in names else "".join(names[:1])
+            main_set = run.set_of_trained_size if run.set_of_trained_size in names else "".join(names[:1])
             traces = [
                 (example, changing_panels(example.puzzle(run.kind)))
                 for example in examples

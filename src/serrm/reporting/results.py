@@ -15,7 +15,7 @@ from serrm.inference.settings import HEADLINE_STEPS
 from serrm.puzzles.tasks import alphabet
 from serrm.reporting.paper import ComposedSettings, Setting, differences
 from serrm.scoring import intervals
-from serrm.scoring.intervals import Difference, correlation
+from serrm.scoring.intervals import Difference, newcombe_correlation
 from serrm.scoring.metrics import metrics_of
 from serrm.scoring.schema import ComputePoint, Evaluation, ScoredSet, read_evaluation, read_profile_scores
 
@@ -24,11 +24,11 @@ Results = dict[Key, list[Evaluation]]  # all seeds, in the order of the profile'
 
 
 class Score(NamedTuple):
-    """A score, rates in percent, with its 95% interval, rounded as printed.
+    """A score, rates in percent, with its 95% interval; `over_seeds` makes one that is rounded to two digits.
 
     Over several seeds the value is the mean, `sd` the standard deviation, and the interval reaches from the lowest end
-    of the seeds' intervals to the highest. `by_seed` has value and interval per seed. `puzzles` is the digest of the
-    puzzles and `outcomes` the mean credit per puzzle over the seeds, if they were kept.
+    of the seeds' intervals to the highest. `by_seed` has value and interval per seed, unrounded. `puzzles` is the
+    digest of the puzzles and `outcomes` the mean credit per puzzle over the seeds, if they were kept.
     """
 
     value: float
@@ -42,7 +42,7 @@ class Score(NamedTuple):
 
     @property
     def seeds(self) -> tuple[tuple[float, ...], ...]:
-        """Value and interval of every seed, unrounded if there are several."""
+        """Value and interval per seed, unrounded; those of the score itself if none were kept."""
         return self.by_seed or ((self.value, self.low, self.high),)
 
     def __str__(self) -> str:
@@ -61,7 +61,7 @@ def score(
     if not scored or len(scored) < len(runs):
         return None
     part, _ = scored[0]
-    by_seed = [printed(runs[0].kind, metric, scores) for _, scores in scored]
+    by_seed = [in_percent(runs[0].kind, metric, scores) for _, scores in scored]
     result = over_seeds(by_seed, part.num_at(steps))
     if metric != runs[0].main_metric:
         return result
@@ -83,7 +83,7 @@ def difference(first: Score, second: Score, *, has_same_runs: bool = False) -> D
     """The first score minus the second, of paired samples if both have the outcomes of the same puzzles."""
     rho = 0.0
     if are_pairs(first, second):
-        rho = correlation(np.array(first.outcomes), np.array(second.outcomes))
+        rho = newcombe_correlation(np.array(first.outcomes), np.array(second.outcomes))
     return intervals.difference(first.seeds, second.seeds, correlation=rho, has_same_runs=has_same_runs)
 
 
@@ -92,8 +92,8 @@ def are_pairs(first: Score, second: Score) -> bool:
     return None not in (first.puzzles, first.outcomes, second.outcomes) and first.puzzles == second.puzzles
 
 
-def printed(kind: str, metric: str, scores: Mapping[str, float]) -> tuple[float, float, float]:
-    """A metric's value and its interval as printed, rates in percent; the ends are NaN without an interval."""
+def in_percent(kind: str, metric: str, scores: Mapping[str, float]) -> tuple[float, float, float]:
+    """A metric's value and the ends of its interval, unrounded, rates in percent; without an interval they are NaN."""
     factor = metrics_of(kind)[metric].unit.factor
     value, low, high = (factor * scores.get(f"{metric}{end}", nan) for end in ("", "_lo", "_hi"))
     return value, low, high
@@ -121,7 +121,7 @@ def all_runs(results: Results) -> list[Evaluation]:
 def curve(run: Evaluation, metric: str) -> list[tuple[int, Score]]:
     """The learning curve of a run as (samples processed, unrounded score)."""
     return [
-        (point.samples, Score(*printed(run.kind, metric, point.scores), 0))
+        (point.samples, Score(*in_percent(run.kind, metric, point.scores), 0))
         for point in run.learning_curve
         if metric in point.scores
     ]
@@ -169,7 +169,7 @@ def grouped(runs: Iterable[Evaluation]) -> Results:
     """The runs by task and model."""
     results: Results = {}
     for run in runs:
-        results.setdefault((run.task, run.model), []).append(run)
+        results.setdefault((run.task, run.variant), []).append(run)
     return results
 
 
@@ -198,17 +198,17 @@ class Report:
     cost: Callable[[str, str], Cost | None] = lambda task, variant: None
 
 
-def paper_costs(papers: Params) -> Callable[[str, str], Cost | None]:
+def paper_costs(paper_params: Params) -> Callable[[str, str], Cost | None]:
     """A function from task and variant to the cost of profile `paper`'s run, which is counted at the first call."""
     from serrm.models.registry import flops, num_parameters  # imports torch, which comparisons do not need
 
-    names = {(run.task, papers.variant(name)): name for name, run in papers.runs.items()}
+    names = {(run.task, paper_params.variant(name)): name for name, run in paper_params.runs.items()}
 
     @cache
     def cost(task: str, variant: str) -> Cost | None:
         if (task, variant) not in names:
             return None
-        run, counts = papers.train_settings(names[task, variant]), papers.counts(task)
+        run, counts = paper_params.train_settings(names[task, variant]), paper_params.counts(task)
         grid = counts.side**2, alphabet(task, counts.side).num_symbols
         num_samples = run.train.num_steps(counts.num_train) * run.train.batch_size
         step = flops(run.model, *grid, run.train.halting)
@@ -217,21 +217,21 @@ def paper_costs(papers: Params) -> Callable[[str, str], Cost | None]:
     return cost
 
 
-def make_report(params: Params, papers: Params, runs: Iterable[Evaluation]) -> Report:
+def make_report(params: Params, paper_params: Params, runs: Iterable[Evaluation]) -> Report:
     """The report of a profile's runs, whose settings are compared with those of profile `paper`."""
     from serrm.models.registry import flops
 
     settings, changes, steps, init = {}, {}, {}, {}
     for name in params.runs:
         run = params.train_settings(name)
-        key, paper = (run.task, run.variant), papers.settings_of(run.kind, run.model.family)
+        key, paper = (run.task, run.variant), paper_params.settings_of_plain_run(run.kind, run.model.family)
         composed = settings[key] = run.model_dump(mode="json")
         special = alphabet(run.kind, params.counts(run.task).side).special
         steps[key] = partial(flops, run.model, num_special=len(special))
         if params.runs[name].init != RANDOM:
             init[key] = Path(params.runs[name].init).name
         if paper is not None:
-            num_examples = papers.counts(run.kind).num_train
+            num_examples = paper_params.counts(run.kind).num_train
             changes[key] = differences(composed, paper.model_dump(mode="json"), num_examples)
-    cost = paper_costs(papers)
+    cost = paper_costs(paper_params)
     return Report(params.profile, grouped(runs), settings, changes, steps, init, cost)

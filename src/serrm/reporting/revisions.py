@@ -39,7 +39,7 @@ class Revision(NamedTuple):
     name: str
     profile: str
     runs: dict[str, Evaluation]
-    settings: Values
+    params: Values
     remarks: tuple[str, ...] = ()
 
 
@@ -91,9 +91,9 @@ def _joined(name: str, parts: list[Revision]) -> Revision:
         if part.profile != parts[0].profile:
             raise UnknownRevision(f"{name}: {part.name} is of profile {part.profile}, not {parts[0].profile}")
         for run in part.runs.values():
-            runs.setdefault(f"{run.task}-{run.model}-s{run.seed}", run)
+            runs.setdefault(f"{run.task}-{run.variant}-s{run.seed}", run)
     remarks = tuple(dict.fromkeys(remark for part in parts for remark in part.remarks))
-    return Revision(name, parts[0].profile, runs, parts[0].settings, remarks)
+    return Revision(name, parts[0].profile, runs, parts[0].params, remarks)
 
 
 def active_profile(root: Path, name: str = WORKSPACE) -> str:
@@ -154,9 +154,9 @@ def experiments(root: Path) -> Iterator[tuple[str, str, str]]:
 
 def _read_workspace(root: Path, profile: str) -> Revision:
     """The scores in the profile's metrics.json, updated by the scores below data/ that differ from them."""
-    layout, settings = Layout(profile, root), _settings(root, profile)
+    layout, params = Layout(profile, root), _settings(root, profile)
     gathered = read_profile_scores(layout.metrics).runs if layout.metrics.is_file() else {}
-    names = [name for name in settings.get("runs") or {} if (layout.scores / f"{name}.json").is_file()]
+    names = [name for name in params.get("runs") or {} if (layout.scores / f"{name}.json").is_file()]
     written = {name: read_evaluation(layout.scores / f"{name}.json") for name in names}
     newer = {name: run for name, run in written.items() if run != gathered.get(name)}
     metrics, scores = (os.path.relpath(path, root) for path in (layout.metrics, layout.scores))
@@ -168,7 +168,7 @@ def _read_workspace(root: Path, profile: str) -> Revision:
         remarks = [
             f"{WORKSPACE}: the scores of {runs} are those below {scores}; `dvc repro` puts them into {metrics}"
         ]
-    return Revision(WORKSPACE, profile, gathered | newer, settings, tuple(remarks))
+    return Revision(WORKSPACE, profile, gathered | newer, params, tuple(remarks))
 
 
 def _settings(root: Path, profile: str) -> Values:

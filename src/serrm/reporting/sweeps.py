@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from serrm.core.project import git
-from serrm.reporting.changes import settings_of, value_text
+from serrm.reporting.changes import value_text, values_used_by
 from serrm.reporting.results import Key, Score, score
 from serrm.reporting.revisions import UnknownRevision, experiments, read_revision
 from serrm.scoring.schema import Evaluation
@@ -50,8 +50,8 @@ def points_of(root: Path, pattern: str = "*") -> list[Point]:
     for name in sorted(names, key=_in_order):
         revision = read_revision(root, name)
         for run in revision.runs.values():
-            values = settings_of(revision.settings, run.name)
-            runs.setdefault((run.task, run.model), []).append((name, run, values))
+            values = values_used_by(revision.params, run.name)
+            runs.setdefault((run.task, run.variant), []).append((name, run, values))
     return [point for key, entries in runs.items() for point in _points(key, entries)]
 
 

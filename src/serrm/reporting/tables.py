@@ -34,10 +34,12 @@ EASIER_BELOW: Final = 0.95  # share of the paper's blanks, whose numbers are app
 MIN_PUZZLES: Final = 40  # in a set of the headline; smaller sets are only in the other tables
 BEGIN: Final = "<!-- serrm headline {}: begin -->"
 END: Final = "<!-- serrm headline {}: end -->"
-SEEDS: Final = " Scores of several seeds are mean ± standard deviation (range of the seeds' intervals)."
+NOTE_ON_SEEDS: Final = (
+    " Scores of several seeds are mean ± standard deviation (range of the seeds' intervals)."
+)
 LEGEND: Final = (
     "Scores are percentages after 16 supervision steps unless a table gives another number, with 95% Wilson intervals "
-    f"over puzzles (for GPA, over blank squares).{SEEDS}",
+    f"over puzzles (for GPA, over blank squares).{NOTE_ON_SEEDS}",
     f"{DASH} means not run here, or not in the paper. {QUOTED} marks a score that the paper quotes from the model's own"
     " paper and does not compute (HRM: https://arxiv.org/abs/2506.21734, TRM: https://arxiv.org/abs/2510.04871).",
     "↑ and ↓ mean that our interval lies wholly above or below the paper's; they are shown only for the same puzzles.",
@@ -69,7 +71,7 @@ class Entry(NamedTuple):
 
     row: paper.PaperRow
     column: paper.PaperColumn
-    printed: paper.PaperEntry
+    paper_entry: paper.PaperEntry
     variant: str
     runs: Sequence[Evaluation]
     of_set: str
@@ -84,28 +86,29 @@ class Entry(NamedTuple):
 
     def _arrow(self, score: Score) -> str:
         has_other_puzzles = self.column.unpublished or self.runs[0].data.is_generated
-        ends = [float(end) for end in self.printed.numbers[1:]]
-        if has_other_puzzles or not ends or score.num_puzzles != (self.printed.num or self.column.num):
+        ends = [float(end) for end in self.paper_entry.numbers[1:]]
+        if has_other_puzzles or not ends or score.num_puzzles != (self.paper_entry.num or self.column.num):
             return ""
         return " ↑" if score.low > ends[1] else " ↓" if score.high < ends[0] else ""
 
 
-def as_printed(entry: paper.PaperEntry) -> str:
+def paper_text(entry: paper.PaperEntry) -> str:
     """One number of the paper with its interval, such as "93.73 (93.66–93.81)", or the paper's words in its place."""
     value, *ends = entry.numbers or (entry.words or DASH,)
     interval = f" ({'–'.join(ends)})" if ends else ""
     return value + interval + (QUOTED if entry.quoted else "")
 
 
-def entries_of(printed: paper.ScoreTable, results: Results) -> list[Entry]:
+def entries_of(paper_table: paper.ScoreTable, results: Results) -> list[Entry]:
     """The entries of one of the paper's tables, row by row."""
     entries = []
-    for row in printed.rows:
-        for key, column in printed.columns.items():
+    for row in paper_table.rows:
+        for key, column in paper_table.columns.items():
             variant, of_set = row.variant_of(key), column.set
             runs = runs_on(results, column.task, variant, of_set)
-            if column.takes_other_sizes and runs and len(runs[0].drawn) == 1:
-                (of_set,) = runs[0].drawn
+            # The paper's size was not scored, but another size alone was.
+            if column.takes_other_sizes and runs and len(runs[0].own_sets) == 1:
+                (of_set,) = runs[0].own_sets
             our_score = score(runs, column.metric, of_set, column.steps)
             paper_entry = row.entries.get(key, paper.PaperEntry())
             entries.append(Entry(row, column, paper_entry, variant, runs, of_set, our_score))
@@ -118,15 +121,16 @@ def build_tables(report: Report) -> list[Table]:
     The paper's tables A2 to A7 appear only if they have a run of a model that is not in tables 1 to 3.
     """
     tables, main_variants = list[Table](), set[str]()
-    for number, printed in load_paper().score_tables.items():
-        entries = entries_of(printed, report.results)
+    for number, paper_table in load_paper().score_tables.items():
+        entries = entries_of(paper_table, report.results)
         variants = {entry.variant for entry in entries if entry.runs}
         is_appendix = number.startswith("A")
-        if variants - main_variants if is_appendix else variants:
-            frame = side_by_side(number, printed, entries)
-            notes = [*printed.remarks, f"Puzzles: {'; '.join(map(describe_test_set, by_set(entries)))}."]
-            title, caption = f"Table {number}: {printed.title}", printed.caption
-            if printed.attributes:
+        shown = variants - main_variants if is_appendix else variants
+        if shown:
+            frame = side_by_side(number, paper_table, entries)
+            notes = [*paper_table.remarks, f"Puzzles: {'; '.join(map(describe_test_set, by_set(entries)))}."]
+            title, caption = f"Table {number}: {paper_table.title}", paper_table.caption
+            if paper_table.attributes:
                 caption += " Labels describe the paper's runs."
             tables.append(Table(f"table{number}", title, caption, frame, notes))
         if not is_appendix:
@@ -137,21 +141,21 @@ def build_tables(report: Report) -> list[Table]:
     return [table for table in tables if len(table.frame)]
 
 
-def side_by_side(number: str, printed: paper.ScoreTable, entries: Sequence[Entry]) -> pd.DataFrame:
+def side_by_side(number: str, paper_table: paper.ScoreTable, entries: Sequence[Entry]) -> pd.DataFrame:
     """Our numbers beside the paper's: a row per model, in table 1 also per size, in table 2 per number of steps."""
     rows: dict[tuple[str, ...], dict[str, str]] = {}
     for entry in entries:
         label, heading = {"Model": entry.row.name}, entry.column.name
-        label |= dict(zip(printed.attributes, entry.row.attributes, strict=True))
+        label |= dict(zip(paper_table.attributes, entry.row.attributes, strict=True))
         if number == "1":
             label["Grid"] = entry.column.group
         if number == "2":
             label, heading = {"Steps": heading}, entry.row.name
-        paper_text = as_printed(entry.printed)
-        if entry.runs or paper_text != DASH:
+        papers_text = paper_text(entry.paper_entry)
+        if entry.runs or papers_text != DASH:
             row = rows.setdefault(tuple(label.values()), label)
             row[f"{heading}, ours"] = entry.our_text
-            row[f"{heading}, paper"] = paper_text
+            row[f"{heading}, paper"] = papers_text
     return pd.DataFrame(rows.values()).fillna(DASH)
 
 
@@ -170,15 +174,17 @@ def describe_test_set(entries: Sequence[Entry]) -> str:
     name = " or ".join(puzzle_set(column.task, of_set) for of_set in sorted(sets))
     if sets != {column.set}:
         name += f" (paper: {set_name(column.set)})"
-    our_blanks = blanks(column.task, [run.scored[entry.of_set] for entry in scored for run in entry.runs])
+    our_blanks = blanks_text(
+        column.task, [run.scored[entry.of_set] for entry in scored for run in entry.runs]
+    )
     name += our_blanks
     if our_blanks and column.blanks:
         name += f" (paper: {column.blanks})"
-    num = counts(entry.score.num_puzzles for entry in scored if entry.score)
-    return f"{name}, n {num} (paper: {counts(entry.printed.num or column.num for entry in entries)})"
+    num = counts_text(entry.score.num_puzzles for entry in scored if entry.score)
+    return f"{name}, n {num} (paper: {counts_text(entry.paper_entry.num or column.num for entry in entries)})"
 
 
-def blanks(kind: str, parts: Iterable[ScoredSet]) -> str:
+def blanks_text(kind: str, parts: Iterable[ScoredSet]) -> str:
     """The mean number of blanks per puzzle, such as ", 43 blanks"; empty for a task without a number of blanks."""
     means = mean_blanks(kind, parts)
     return f", {' or '.join(map(str, means))} blanks" if means else ""
@@ -192,7 +198,7 @@ def mean_blanks(kind: str, parts: Iterable[ScoredSet]) -> list[int]:
     return [*dict.fromkeys(round(part.num_blank / part.num_puzzles) for part in parts if part.num_blank)]
 
 
-def counts(numbers: Iterable[int | None]) -> str:
+def counts_text(numbers: Iterable[int | None]) -> str:
     """The different numbers of puzzles, such as "100 or 1,000"; a dash if none is known."""
     return " or ".join(f"{number:,}" for number in sorted(set(filter(None, numbers)))) or DASH
 
@@ -212,7 +218,7 @@ def easier(results: Results) -> list[str]:
             if column.side is not None and part.side < column.side:
                 names.append(f"{name} (paper: {set_name(column.set)})")
             elif column.blanks is not None and means and means[0] < EASIER_BELOW * column.blanks.num:
-                names.append(f"{name}{blanks(column.task, [part])} (paper: {column.blanks})")
+                names.append(f"{name}{blanks_text(column.task, [part])} (paper: {column.blanks})")
             elif is_arc and part.side < MAX_SIDE:
                 names.append(f"{name}, grids of at most {part.side}×{part.side}")
     return names
@@ -229,7 +235,7 @@ def variants(report: Report) -> pd.DataFrame:
     for (task, model), runs in report.results.items():
         if (runs[0].kind, model) in paper_variants:
             continue
-        for name in runs[0].drawn:
+        for name in runs[0].own_sets:
             if (part := runs[0].scored.get(name)) is None:
                 continue
             steps = part.headline_steps
@@ -307,7 +313,9 @@ def _scores(report: Report, columns: Callable[[str], Columns]) -> pd.DataFrame:
             for name, (of_set, metric) in columns(runs[0].kind).items()
         }
         if any(scores.values()):
-            label = f"{task_name(task)}, n {counts(value.num_puzzles for value in scores.values() if value)}"
+            label = (
+                f"{task_name(task)}, n {counts_text(value.num_puzzles for value in scores.values() if value)}"
+            )
             if steps != HEADLINE_STEPS:
                 label += f", after {steps} steps"
             texts = {name: str(value or DASH) for name, value in scores.items()}
@@ -321,27 +329,27 @@ def trainings(report: Report) -> pd.DataFrame:
     for run in all_runs(report.results):
         info, training = run.model_info, run.training
         embeddings = info.parameters_with_task_types - info.parameters
-        has_seeds = len(report.results[run.task, run.model]) > 1
+        has_seeds = len(report.results[run.task, run.variant]) > 1
         rows.append(
             {
                 "Task": task_name(run.task),
-                "Model": model_name(run.model) + (f", seed {run.seed}" if has_seeds else ""),
+                "Model": model_name(run.variant) + (f", seed {run.seed}" if has_seeds else ""),
                 "Parameters": f"{info.parameters:,}" + (f" + {embeddings:,}" if embeddings else ""),
                 "Steps": f"{training.steps:,}",
                 "Samples": f"{training.samples:,}",
-                "FLOPs": at_most(run.model_info.family) + power(training.flops),
+                "FLOPs": bound_prefix(run.model_info.family) + flops_text(training.flops),
                 "Arithmetic": training.arithmetic or DASH,
             }
         )
     return pd.DataFrame(rows)
 
 
-def power(flops: int | None) -> str:
+def flops_text(flops: int | None) -> str:
     """FLOPs with two digits, such as "5.0e14"; a dash for none."""
     return f"{flops:.1e}".replace("e+", "e") if flops else DASH
 
 
-def at_most(family: str) -> str:
+def bound_prefix(family: str) -> str:
     """The prefix of a family's FLOPs: "at most " if a step may take fewer than are counted, else empty."""
     settings = FAMILIES.get(family)
     return "at most " if settings is not None and settings.flops_are_bound else ""
@@ -351,7 +359,7 @@ def compute_points(report: Report) -> dict[tuple[str, str, str], list[tuple[floa
     """The main models' searches with their FLOPs per puzzle, by task, model and method."""
     points, models = {}, main_models(report.results)
     for (task, model), (run, *_) in report.results.items():
-        for method, searches in (("first verified answer", run.early_stopping), ("guesses", run.guesses)):
+        for method, searches in (("first verified answer", run.first_verified), ("guesses", run.guesses)):
             if searches and model in models:
                 side = run.data.side
                 flops = report.flops[task, model](side**2, alphabet(run.kind, side).num_symbols)
@@ -363,12 +371,12 @@ def compute(report: Report) -> pd.DataFrame:
     """Scores of the searches with the fewest, the middle and the most attempts: a row per model, method and search."""
     rows = []
     for (task, model, method), points in compute_points(report).items():
-        bound = at_most(report.results[task, model][0].model_info.family)
+        bound = bound_prefix(report.results[task, model][0].model_info.family)
         for index in sorted({0, (len(points) - 1) // 2, len(points) - 1}):
             flops, search = points[index]
             numbers = (
                 f"{search.num_puzzles:,}",
-                f"{search.num:,}",
+                f"{search.num_attempts:,}",
                 f"{search.max_steps:,}",
                 f"{search.mean_steps:.2f}",
             )
@@ -449,7 +457,7 @@ def notes(results: Results) -> list[str]:
         for run in runs
     ]
     refused = [
-        f"{model_name(run.model)} {CANNOT_EXTRAPOLATE} to {set_name(name)}, because {part.reason}."
+        f"{model_name(run.variant)} {CANNOT_EXTRAPOLATE} to {set_name(name)}, because {part.reason}."
         for run in runs
         for name, part in run.refused.items()
     ]
@@ -545,12 +553,12 @@ def headline(report: Report) -> Headline:
     for index, (task, run_of) in enumerate(first_runs.items()):
         parameters = {model_name(model): f"{run.model_info.parameters:,}" for model, run in run_of.items()}
         flops = {
-            model_name(model): at_most(run.model_info.family) + power(total_flops(run, report))
+            model_name(model): bound_prefix(run.model_info.family) + flops_text(total_flops(run, report))
             for model, run in run_of.items()
         }
         cost = report.cost(next(iter(run_of.values())).kind, "se_rrm")
         if cost and any(PAPERS_SE_RRM in row.texts for row in rows if row.task == task):
-            parameters[PAPERS_SE_RRM], flops[PAPERS_SE_RRM] = f"{cost.parameters:,}", power(cost.flops)
+            parameters[PAPERS_SE_RRM], flops[PAPERS_SE_RRM] = f"{cost.parameters:,}", flops_text(cost.flops)
         if index == 0:
             lines.append({"Test puzzles": f"{task_name(task)}: parameters"} | parameters)
         lines.append({"Test puzzles": f"{task_name(task)}: training FLOPs"} | flops)
@@ -571,7 +579,7 @@ def _headline_notes(rows: Sequence[HeadlineRow], *, has_arc: bool, has_seeds: bo
         steps += ", or the number after a score"
     notes = [
         f"Scores are percentages of n puzzles solved exactly{by_two} after {steps}, with "
-        f"95% Wilson intervals.{SEEDS if has_seeds else ''}"
+        f"95% Wilson intervals.{NOTE_ON_SEEDS if has_seeds else ''}"
     ]
     if paper_puzzles := dict.fromkeys(row.paper_puzzles for row in rows if row.paper_puzzles):
         notes.append(f"The paper's test puzzles are {'; '.join(paper_puzzles)}.")
@@ -602,11 +610,11 @@ def _headline_rows(
         if not any(scores.values()):
             continue
         num = max(value.num_puzzles for value in scores.values() if value)
-        (run, *_), *_ = runs.values()
+        first_run = next(iter(runs.values()))[0]
         parts = [seeds[0].scored[of_set] for seeds in runs.values() if of_set in seeds[0].scored]
-        is_drawn = parts[0].of_file is None
-        name = puzzle_set(task, of_set) if is_drawn else f"{task_name(task)} {of_set}"
-        texts = {"Test puzzles": f"{name}{blanks(run.kind, parts)}, n {num:,}"}
+        is_own_set = parts[0].of_file is None
+        name = puzzle_set(task, of_set) if is_own_set else f"{task_name(task)} {of_set}"
+        texts = {"Test puzzles": f"{name}{blanks_text(first_run.kind, parts)}, n {num:,}"}
         for model, value in scores.items():
             if value is None:
                 is_refused = any(of_set in run.refused for run in runs[model])
@@ -615,27 +623,32 @@ def _headline_rows(
                 text = str(value) if steps[model] == HEADLINE_STEPS else f"{value} after {steps[model]}"
             texts[model_name(model)] = text
         paper_puzzles = ""
-        for number in ("1", "3") if is_drawn else ():
+        for number in ("1", "3") if is_own_set else ():
             table = load_paper().score_tables[number]
             (row,) = (row for row in table.rows if row.variant == "se_rrm")
             for key, column in table.columns.items():
                 is_set = column.set == of_set or (column.takes_other_sizes and column.set not in sets)
-                if (column.task, column.metric) == (run.kind, run.main_metric) and is_set:
-                    texts[PAPERS_SE_RRM] = as_printed(row.entries[key])
+                if (column.task, column.metric) == (first_run.kind, first_run.main_metric) and is_set:
+                    texts[PAPERS_SE_RRM] = paper_text(row.entries[key])
                     paper_blanks = f", {column.blanks} blanks" if column.blanks else ""
-                    paper_puzzles = f"{puzzle_set(run.kind, column.set)}{paper_blanks}, n {column.num:,}"
+                    paper_puzzles = (
+                        f"{puzzle_set(first_run.kind, column.set)}{paper_blanks}, n {column.num:,}"
+                    )
         yield HeadlineRow(task, num, texts, paper_puzzles)
 
 
-def _with_most_seeds(results: Results, model: str) -> str:
-    """The variant of a family with the most seeds on the first task; among equals, the family's own name."""
+def _with_most_seeds(results: Results, family: str) -> str:
+    """The variant of a family with the most seeds on the first task; among equals, the family's own name.
+
+    Any other variant is returned as it is.
+    """
     (first_task, _), *_ = results
     variants = [
         name
         for (task, name), (run, *_) in results.items()
-        if task == first_task and run.model_info.family == model
+        if task == first_task and run.model_info.family == family
     ]
-    return max(variants, key=lambda name: (len(results[first_task, name]), name == model), default=model)
+    return max(variants, key=lambda name: (len(results[first_task, name]), name == family), default=family)
 
 
 def puzzle_set(task: str, of_set: str) -> str:
@@ -663,7 +676,7 @@ def total_flops(run: Evaluation, report: Report) -> int:
     name: str | None = run.name
     while name in runs:
         total += runs[name].training.flops
-        name = report.init.get((runs[name].task, runs[name].model))
+        name = report.init.get((runs[name].task, runs[name].variant))
     return total
 
 

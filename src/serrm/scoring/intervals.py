@@ -18,8 +18,8 @@ import numpy as np
 from jaxtyping import Float
 
 QUANTILE: Final = 0.975  # both ends of an interval together leave 5%
-Seeds = Sequence[Sequence[float]]
-"""The scores of the seeds: value and ends of the interval."""
+SeedScores = Sequence[Sequence[float]]
+"""Per seed the value of a score and the two ends of its interval."""
 
 
 class Difference(NamedTuple):
@@ -36,12 +36,12 @@ class Difference(NamedTuple):
 
 
 def difference(
-    first: Seeds, second: Seeds, *, correlation: float = 0.0, has_same_runs: bool = False
+    first: SeedScores, second: SeedScores, *, correlation: float = 0.0, has_same_runs: bool = False
 ) -> Difference:
     """The first score minus the second.
 
-    `correlation` is that of the outcomes (`correlation`) if both scores are of the same puzzles; without it they count
-    as independent. `has_same_runs` is true if both scores are of the same runs in the same order.
+    `correlation` is that of the outcomes (`newcombe_correlation`) if both scores are of the same puzzles; without it
+    they count as independent. `has_same_runs` is true if both scores are of the same runs in the same order.
     """
     seeds = first, second
     means, below, above = zip(*map(_over_puzzles, seeds), strict=True)
@@ -55,8 +55,8 @@ def difference(
     )
 
 
-def correlation(first: Float[np.ndarray, " N"], second: Float[np.ndarray, " N"]) -> float:
-    """The correlation of two models' outcomes, 0 to 1, on the same N puzzles, by Newcombe's paired interval.
+def newcombe_correlation(first: Float[np.ndarray, " N"], second: Float[np.ndarray, " N"]) -> float:
+    """The correlation of two models' outcomes (each from 0 to 1) on the same N puzzles, by Newcombe's method.
 
     With a, b, c and d the numbers of puzzles solved by both, only the first, only the second and neither, it is
     ad − bc over √((a+b)(c+d)(a+c)(b+d)), where a positive ad − bc is first reduced by N/2, at most to zero. Sums in
@@ -77,7 +77,7 @@ def _combined(one: float, other: float, correlation: float) -> float:
     return math.sqrt(max(0.0, one**2 - 2 * correlation * one * other + other**2))
 
 
-def _over_puzzles(seeds: Seeds) -> tuple[float, float, float]:
+def _over_puzzles(seeds: SeedScores) -> tuple[float, float, float]:
     """The mean of the seeds, and the mean distances to the ends of their intervals.
 
     All seeds have the same puzzles, so the error of the mean is at most the mean of their errors.
@@ -94,16 +94,15 @@ def _welch(first: list[float], second: list[float]) -> float:
 
     A model with one seed is taken to vary as much as the other.
     """
-    spread = [(variance(values), len(values) - 1) for values in (first, second) if len(values) > 1]
-    if not any(of_model for of_model, _ in spread):
+    variances = [variance(values) for values in (first, second) if len(values) > 1]
+    if not any(variances):
         return 0.0
-    errors = [
-        spread[min(index, len(spread) - 1)][0] / len(values) for index, values in enumerate((first, second))
-    ]
-    if len(spread) == 1:
-        degrees = float(spread[0][1])
-    else:
-        degrees = sum(errors) ** 2 / sum(e**2 / num for e, (_, num) in zip(errors, spread, strict=True))
+    if len(variances) == 1:  # one seed of the other
+        num_seeds = max(len(first), len(second))
+        errors = [variances[0] / len(first), variances[0] / len(second)]
+        return _quantile(float(num_seeds - 1)) * math.sqrt(sum(errors))
+    errors = [variances[0] / len(first), variances[1] / len(second)]
+    degrees = sum(errors) ** 2 / (errors[0] ** 2 / (len(first) - 1) + errors[1] ** 2 / (len(second) - 1))
     return _quantile(degrees) * math.sqrt(sum(errors))
 
 

@@ -18,7 +18,7 @@ from serrm.puzzles.tasks import TASKS
 
 CONFIDENCE_LEVEL: Final = 0.95  # of all intervals
 KS: Final = (1, 2, 5, 10, 100, 1000)
-NUM_ANSWERS: Final = 2  # attempts per test input by ARC-AGI's rules; one has to be right
+NUM_ATTEMPTS: Final = 2  # attempts per test input by ARC-AGI's rules; one has to be right
 
 
 class Batch(NamedTuple):

@@ -1,8 +1,9 @@
 """The schema of scores: what one evaluation yields, and what a profile's committed `metrics.json` holds.
 
 Evaluation builds an `Evaluation` and writes it below data/; the stage `tabulate` gathers those of a profile's runs into
-`reports/<profile>/metrics.json`; tables, MLflow and comparisons read them here. Rates are fractions. A field may be
-missing only where a docstring says so; unknown keys are refused. Needs no torch.
+`reports/<profile>/metrics.json`; tables, MLflow and comparisons read them here. Rates are fractions. An alias is a
+field's name in the files. A field may be missing only where a docstring says so; unknown keys are refused. Needs no
+torch.
 """
 
 import hashlib
@@ -25,7 +26,7 @@ METRICS_FILE: Final = "metrics.json"
 
 
 class _Record(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, serialize_by_alias=True)
 
 
 class ModelInfo(_Record):
@@ -146,9 +147,9 @@ class CurvePoint(_Record):
 
 
 class ComputePoint(_Record):
-    """A point of test-time compute: FSR at a mean number of supervision steps per puzzle, with up to `num` attempts."""
+    """A point of test-time compute: FSR at a mean number of supervision steps per puzzle, with limited attempts."""
 
-    num: int = 1
+    num_attempts: int = Field(default=1, alias="num")
     max_steps: int
     """Limit on the supervision steps of the first attempt."""
     num_puzzles: int
@@ -182,7 +183,7 @@ class Equivariance(_Record):
     example: PermutedPuzzle
 
     @property
-    def is_exact(self) -> bool:
+    def is_in_float32(self) -> bool:
         """True if counted in float32."""
         return self.precision == "float32"
 
@@ -196,8 +197,8 @@ class Evaluation(_Record):
     task: str
     kind: str
     """The key in TASKS; `task` is one of its data sets."""
-    model: str
-    """The variant: the part of the run's name between task and number."""
+    variant: str = Field(alias="model")
+    """The name of the model with its changes in tables: the part of the run's name between task and number."""
     seed: int
     """Usually the number at the end of the name."""
     arithmetic: str | None = None
@@ -206,10 +207,10 @@ class Evaluation(_Record):
     training: Training
     data: TrainingData
     sets: dict[str, ScoredOrRefused]
-    trained_set: str
+    set_of_trained_size: str = Field(alias="trained_set")
     """The test set of the size trained on; empty without one."""
     learning_curve: tuple[CurvePoint, ...] = ()
-    early_stopping: tuple[ComputePoint, ...] = ()
+    first_verified: tuple[ComputePoint, ...] = Field(default=(), alias="early_stopping")
     """One attempt up to its first verified answer, by limit of steps."""
     guesses: tuple[ComputePoint, ...] = ()
     """Several attempts, all except the first with guesses, by limit of attempts."""
@@ -233,14 +234,18 @@ class Evaluation(_Record):
         return {name: part for name, part in self.sets.items() if isinstance(part, RefusedSet)}
 
     @property
-    def drawn(self) -> list[str]:
+    def own_sets(self) -> list[str]:
         """The names of the task's own sets, without those of users' files."""
         return [name for name, part in self.sets.items() if part.of_file is None]
 
     @property
     def main_set(self) -> str:
         """The set of the size trained on, or else the first scored one; empty if none was scored."""
-        return self.trained_set if self.trained_set in self.scored else next(iter(self.scored), "")
+        return (
+            self.set_of_trained_size
+            if self.set_of_trained_size in self.scored
+            else next(iter(self.scored), "")
+        )
 
 
 class ProfileScores(_Record):

@@ -39,8 +39,10 @@ class Tally:
 
     task: GridTask
     metrics: Mapping[str, Metric]
-    # Number, total and squares of a metric's values, and the number of blank cells with a token as answer.
-    counts: Counter[tuple[str, str | int]] = field(default_factory=Counter)
+    sums: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """Of every metric's values the number ("num"), the sum ("total") and the sum of squares ("squares")."""
+    answers: Counter[int] = field(default_factory=Counter)
+    """The number of blank cells by the token of their right answer."""
 
     def add(
         self,
@@ -55,9 +57,8 @@ class Tally:
             values = metric.values(batch)
             wide = values.astype(np.result_type(values, np.int64))  # squares of small integers would overflow
             sums = {"num": len(wide), "total": wide.sum().item(), "squares": (wide * wide).sum().item()}
-            self.counts.update({(name, key): value for key, value in sums.items()})
-        answers = Counter(targets[batch.is_open].tolist())
-        self.counts.update({("answer", token): num for token, num in answers.items()})
+            self.sums.update({(name, key): value for key, value in sums.items()})
+        self.answers.update(targets[batch.is_open].tolist())
 
     def scores(self) -> dict[str, float]:
         """The mean of every metric's values with its 95% interval, rates as fractions.
@@ -67,16 +68,15 @@ class Tally:
         Raises:
             ValueError: nothing was counted, or no puzzle had a blank cell.
         """
-        counts, result = self.counts, dict[str, float]()
-        if counts["gpa", "num"] == 0:
-            raise ValueError(f"no blank cell to score in {counts['fsr', 'num']} puzzles")
+        sums, result = self.sums, dict[str, float]()
+        if sums["gpa", "num"] == 0:
+            raise ValueError(f"no blank cell to score in {sums['fsr', 'num']} puzzles")
         for name, metric in self.metrics.items():
-            if num := counts[name, "num"]:
-                total = counts[name, "total"]
-                low, high = metric.unit.interval(total, num, counts[name, "squares"])
+            if num := sums[name, "num"]:
+                total = sums[name, "total"]
+                low, high = metric.unit.interval(total, num, sums[name, "squares"])
                 result |= {name: total / num, f"{name}_lo": low, f"{name}_hi": high}
-        most = max(num for (name, _), num in counts.items() if name == "answer")
-        return result | {"gpa_guess": most / counts["gpa", "num"]}
+        return result | {"gpa_guess": max(self.answers.values()) / sums["gpa", "num"]}
 
 
 # Confidences are added as whole numbers of this unit, so their order does not matter.

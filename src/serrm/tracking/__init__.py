@@ -1,9 +1,11 @@
-"""MLflow: step metrics during training, and everything else from a run's files. The only importer of mlflow.
+"""MLflow: step metrics during training, and everything else from a run's files.
+
+Only modules of this package import mlflow; this `__init__` does not.
 
 params.yaml owns the configuration and DVC the weights; MLflow mirrors the configuration and the scores, for comparing
 runs. No result depends on it: everything can be logged again from the files (`serrm track sync`).
 
-This module, which does not import mlflow, has the address of the project's store and the command lines that serve its
+This `__init__` has the address of the project's store and the command lines that serve its
 UI and models. They start one worker, because MLflow's default of four workers and a job queue takes half a minute to
 start and gigabytes of memory.
 """
@@ -59,7 +61,7 @@ def server_command(command: Sequence[str], host: str, port: int) -> list[str]:
     return [sys.executable, "-m", "mlflow", *command, "--host", host, "--port", str(port)]
 
 
-def become(root: Path, command: list[str]) -> NoReturn:
+def replace_process(root: Path, command: list[str]) -> NoReturn:
     """Replace this process by a server in the project's folder, so that signals reach the server.
 
     MLflow starts uvicorn by its name, so the programs of this environment come first on PATH.

@@ -68,7 +68,7 @@ def flat(settings: RunSettings) -> dict[str, Any]:
     return {str(key): value for key, value in values.items()}
 
 
-def machine(root: Path) -> dict[str, str]:
+def machine_params(root: Path) -> dict[str, str]:
     """The processor, its instructions and the number of threads of a training in this process."""
     execution = read_execution(root)
     instructions = [torch.backends.cpu.get_cpu_capability()]

@@ -16,9 +16,9 @@ from mlflow.pyfunc.model import PythonModel, PythonModelContext
 
 import serrm
 from serrm.core.project import Layout
-from serrm.solving.solve import values
+from serrm.solving.solve import values as answer_values
 
-OPTIONS: Final = {"budget": 4096, "is_exact": False}
+DEFAULT_PARAMS: Final = {"budget": 4096, "is_exact": False}
 
 
 class AnswerModel(PythonModel):
@@ -33,7 +33,7 @@ class AnswerModel(PythonModel):
     ) -> pd.DataFrame:
         """One row per answer, in order; an ARC puzzle has one answer per test input."""
         answers = self.model.solve(model_input["puzzle"].tolist(), **(params or {}))
-        return pd.DataFrame([values(answer) for answer in answers])
+        return pd.DataFrame([answer_values(answer) for answer in answers])
 
 
 def register(layout: Layout, name: str, registered_name: str) -> str:
@@ -53,7 +53,7 @@ def register(layout: Layout, name: str, registered_name: str) -> str:
             name=name,
             python_model=__file__,
             artifacts={"checkpoint": str(Path(folder) / "checkpoint")},
-            signature=infer_signature(pd.DataFrame({"puzzle": [""]}), params=OPTIONS),
+            signature=infer_signature(pd.DataFrame({"puzzle": [""]}), params=DEFAULT_PARAMS),
             pip_requirements=[
                 requirement for requirement in requires("serrm") or () if "extra ==" not in requirement
             ],

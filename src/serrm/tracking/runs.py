@@ -27,12 +27,12 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from serrm.core.files import json_text
 from serrm.core.project import Layout, current_commit
-from serrm.core.provenance import read_machine
+from serrm.core.provenance import read_provenance
 from serrm.reporting.paper import style
 from serrm.scoring.metrics import metrics_of
 from serrm.scoring.schema import METRICS_FILE, Evaluation, read_evaluation, read_profile_scores
 from serrm.tracking import SQLITE, tracking_uri
-from serrm.tracking.description import description, display_name, machine
+from serrm.tracking.description import description, display_name, machine_params
 from serrm.training.log import GATHERED, Record, read_training_curve, read_training_log
 from serrm.training.settings import RunSettings
 
@@ -40,7 +40,7 @@ log = logging.getLogger(__name__)
 TAG: Final = "serrm.run"
 # MLflow shows the kind beside the name; the page that opens depends on `views`.
 EXPERIMENT_TAGS: Final = {"mlflow.experimentKind": "custom_model_development"}
-COUNTED = ("samples", "steps", "flops")
+COUNTS_OF_TRAINING = ("samples", "steps", "flops")
 MEASURED = ("seconds", "puzzle_steps_per_second", "peak_memory_bytes")  # known where the run was trained
 SIZES = ("parameters", "parameters_with_task_types")
 # Columns of MLflow's database with addresses of artifacts.
@@ -112,7 +112,7 @@ class LiveRun:
             if note := description(self.layout.root, name, settings):
                 tags[MLFLOW_RUN_NOTE] = note
             run = client.create_run(experiment, run_name=display_name(settings), tags=tags)
-            params = [mlflow.entities.Param(*param) for param in machine(self.layout.root).items()]
+            params = [mlflow.entities.Param(*param) for param in machine_params(self.layout.root).items()]
             client.log_batch(run.info.run_id, params=params)
         self.run_id = run.info.run_id
         client.update_run(self.run_id, "RUNNING")
@@ -127,15 +127,15 @@ class LiveRun:
 
     def call(self, action: Callable[[MlflowClient], object]) -> None:
         """Call `action` with MLflow's client, unless MLflow has failed before; a failure is a warning."""
-        self.is_on = self.is_on and _succeeds(self.layout.root, action)
+        self.is_on = self.is_on and _run_or_warn(self.layout.root, action)
 
 
 def sync_or_warn(layout: Layout, name: str) -> None:
     """Log a run's files; a failure of MLflow is a warning."""
-    _succeeds(layout.root, lambda _: sync_run(layout, name))
+    _run_or_warn(layout.root, lambda _: sync_run(layout, name))
 
 
-def _succeeds(root: Path, action: Callable[[MlflowClient], object]) -> bool:
+def _run_or_warn(root: Path, action: Callable[[MlflowClient], object]) -> bool:
     try:
         with open_store(root) as client:
             action(client)
@@ -162,12 +162,12 @@ def sync_run(layout: Layout, name: str, run_id: str | None = None) -> str:
     digest = training_digest(layout.profile, name, facts)
     if evaluation and training_digest(layout.profile, name, _facts_of_evaluation(evaluation)) != digest:
         evaluation = None  # the scores of another training
-    training = read_machine(layout.machine / f"{name}.json").get("training", {})
+    training = read_provenance(layout.provenance / f"{name}.json").get("training", {})
     milliseconds = int(1000 * training.get("seconds", 0))
     with open_store(layout.root) as client:
         experiment = experiment_id(client, layout.profile, facts["task"])
         run = client.get_run(run_id) if run_id else _newest(client, experiment, digest)
-        if run is None and config:
+        if run is None and config:  # not yet tagged as finished: its tag is the digest of the settings
             run = _newest(client, experiment, facts["settings"])
         if run is None:
             time_written = _time_written(checkpoint if config else layout.metrics)
@@ -228,7 +228,8 @@ def _facts_of_checkpoint(config: Mapping[str, Any]) -> dict[str, Any]:
 
 def _facts_of_evaluation(evaluation: Evaluation) -> dict[str, Any]:
     """The same facts from the scores."""
-    about = evaluation.model_dump(include={"task", "model", "seed"}) | {"data_hash": evaluation.data.hash}
+    about = {"task": evaluation.task, "model": evaluation.variant, "seed": evaluation.seed}
+    about["data_hash"] = evaluation.data.hash
     return {**about, **evaluation.model_info.model_dump(), **evaluation.training.model_dump()}
 
 
@@ -238,7 +239,7 @@ def _metrics(
     """All metrics: the training log by optimiser step, scores by supervision step, the learning curve, and facts."""
     for record in _records(layout, name):
         yield from _of_record(record)
-    yield from _metrics_at(0, "train/", {key: facts.get(key) for key in (*COUNTED, *MEASURED)})
+    yield from _metrics_at(0, "train/", {key: facts.get(key) for key in (*COUNTS_OF_TRAINING, *MEASURED)})
     yield from _metrics_at(0, "size/", {key: facts[key] for key in SIZES})
     if evaluation is None:
         return
@@ -253,8 +254,8 @@ def _metrics(
             if main + end in headline
         }
         yield from _metrics_at(0, f"{section}/", bars)  # MLflow draws a metric that has only step 0 as a bar
-        for depth, scores in part.steps.items():
-            yield from _metrics_at(depth, f"test/{name}/", _in_percent(kind, scores))
+        for num_steps, scores in part.steps.items():
+            yield from _metrics_at(num_steps, f"test/{name}/", _in_percent(kind, scores))
     for point in evaluation.learning_curve:
         values = _in_percent(kind, point.scores)
         curve = {key: value for key, value in values.items() if not key.endswith(("_lo", "_hi"))}

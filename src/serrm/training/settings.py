@@ -15,7 +15,7 @@ from pydantic import (
     model_validator,
 )
 
-from serrm.core.settings import KeyOf, Kind, Settings, refused
+from serrm.core.settings import KeyOf, Kind, Settings, setting_error
 from serrm.models.families import ModelSettings
 from serrm.models.halting import HaltingSettings
 from serrm.puzzles.settings import ArraySettings, HintSettings
@@ -140,13 +140,13 @@ class RunSettings(Settings):
         train, family = self.train, self.model.family
         if train.halting.needs_q_head and not self.model.has_q_head:
             why = f"{family} cannot learn when to halt, as it has no Q head; use random"
-            raise refused(("train", "halting", "kind"), why, train.halting.kind)
+            raise setting_error(("train", "halting", "kind"), why, train.halting.kind)
         if train.optimizer.averages and train.ema:
             why = f"{train.optimizer.kind} averages the weights itself, so there is no EMA of them; use 0"
-            raise refused(("train", "ema"), why, train.ema)
+            raise setting_error(("train", "ema"), why, train.ema)
         if self.model.has_task_types and train.task_types is None:
             why = f"{family} learns task types, which need a learning_rate and a weight_decay of their own"
-            raise refused(("train", "task_types"), why, None)
+            raise setting_error(("train", "task_types"), why, None)
         return self
 
     @property

@@ -15,7 +15,7 @@ from typing import Annotated, Final, Literal, NamedTuple, TypeVar
 import numpy as np
 from pydantic import AfterValidator, Field, PositiveInt, model_validator
 
-from serrm.core.progress import watch
+from serrm.core.progress import with_progress
 from serrm.core.randomness import Purpose, keyed_rng
 from serrm.core.settings import KeyOf, Settings
 from serrm.puzzles.arc.determine import as_bytes, explanations
@@ -114,7 +114,7 @@ def generate(source: GeneratedArc, seed: int) -> dict[Collection, list[Generated
     )
     for collection, num in collections:
         drawn = _iterate(source, seed, collection, used_rules, used_pairs)
-        puzzles[collection] = list(watch(islice(drawn, num), f"making {collection} puzzles", num))
+        puzzles[collection] = list(with_progress(islice(drawn, num), f"making {collection} puzzles", num))
     return puzzles
 
 

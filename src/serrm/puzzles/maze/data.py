@@ -18,7 +18,7 @@ from jaxtyping import Bool, UInt8
 from pydantic import Field, PositiveInt, model_validator
 
 from serrm.core.files import Origin, only_folder
-from serrm.core.progress import watch
+from serrm.core.progress import with_progress
 from serrm.core.settings import Settings
 from serrm.puzzles import raw
 from serrm.puzzles.generate import distinct
@@ -138,7 +138,7 @@ def make(source: Any, directory: Path, seed: int) -> dict[str, Origin]:
     num = source.num_train + source.num_test
     rng = np.random.default_rng([seed, source.side])
     mazes = islice(iterate_mazes(source.side, rng, source.min_path), num)
-    generated = watch(mazes, f"making {source.side}x{source.side} mazes", num)
+    generated = with_progress(mazes, f"making {source.side}x{source.side} mazes", num)
     names = [f"{FOLDER_GENERATED}/train.csv", f"{FOLDER_GENERATED}/test.csv"]
     write_table(TEXT, directory / names[0], islice(generated, source.num_train))
     write_table(TEXT, directory / names[1], generated)
@@ -205,7 +205,7 @@ def _make_windows(windows: Windows, directory: Path, seed: int) -> dict[str, Ori
         raise ValueError(
             f"windows are drawn from {NUM_HARD} mazes of {SIDE_HARD}x{SIDE_HARD}, not from {found}"
         )
-    progress = watch(mazes, f"drawing {windows.side}x{windows.side} windows", NUM_HARD)
+    progress = with_progress(mazes, f"drawing {windows.side}x{windows.side} windows", NUM_HARD)
     windows_of_mazes = (draw_windows(maze, windows, rng) for maze in progress)
     train = chain.from_iterable(islice(windows_of_mazes, NUM_HARD - windows.num_held_out))
     names = [f"{FOLDER_WINDOWS}/train.csv", f"{FOLDER_WINDOWS}/test.csv"]

@@ -21,7 +21,7 @@ from jaxtyping import UInt8
 from pydantic import AfterValidator, Field, NonNegativeInt, PositiveInt
 
 from serrm.core.files import Origin, existing, only_folder
-from serrm.core.progress import watch
+from serrm.core.progress import with_progress
 from serrm.core.settings import Settings
 from serrm.puzzles import raw
 from serrm.puzzles.boxes import box_for_side
@@ -183,7 +183,7 @@ def make(source: Generated16x16, directory: Path, seed: int) -> dict[str, Origin
         Every size has a random stream of its own.
         """
         puzzles, num = iterate_puzzles(side, np.random.default_rng([seed, side]), clues), sum(nums.values())
-        generated = watch(islice(puzzles, num), f"making {side}x{side} puzzles", num)
+        generated = with_progress(islice(puzzles, num), f"making {side}x{side} puzzles", num)
         for name, num_of_file in nums.items():
             if num_of_file:
                 write_table(TEXT, directory / name, islice(generated, num_of_file))
