@@ -4,7 +4,7 @@ Our profiles have different puzzles and lengths of training, so tables name the 
 training FLOPs per profile.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 import pandas as pd
@@ -12,7 +12,7 @@ import pandas as pd
 from serrm.models.families import FAMILIES
 from serrm.reporting.claims import FAILS, HOLDS, PARTLY, UNTESTED, Part, judge, overall
 from serrm.reporting.paper import DASH, PaperColumn, PaperEntry, PaperRow, ScoreTable, load_paper, task_name
-from serrm.reporting.results import Report
+from serrm.reporting.results import Cost, Report
 from serrm.reporting.tables import (
     Entry,
     as_printed,
@@ -34,8 +34,8 @@ Profiles = Mapping[
 ]  # profile → its report, and the entries of one paper table
 
 
-def overview(reports: Sequence[Report], caption: str) -> str:
-    """The page in Markdown, with the picture's caption."""
+def overview(reports: Sequence[Report], caption: str | None) -> str:
+    """The page of at least one report in Markdown, with the picture and its caption, or without both."""
     tables = [
         scores_section(number, printed, reports) for number, printed in load_paper().score_tables.items()
     ]
@@ -46,8 +46,13 @@ def overview(reports: Sequence[Report], caption: str) -> str:
         "of the FLOPs of the paper's run. † marks scores that the paper quotes; ↑ and ↓ mean intervals wholly above "
         "and below the paper's, for the same puzzles. The [notes](laptop/tables/notes.md) explain the rest."
     )
-    picture = f"## Hard Sudoku by training FLOPs\n\n![{caption}]({PICTURE})\n\n{caption} [All points](hard_sudoku.csv)."
-    return "\n\n".join([f"## The paper's tables\n\n{intro}", *tables, claims_section(reports), picture])
+    sections = [f"## The paper's tables\n\n{intro}", *tables, claims_section(reports)]
+    if caption is not None:
+        sections.append(
+            f"## Hard Sudoku by training FLOPs\n\n![{caption}]({PICTURE})\n\n"
+            f"{caption} [All points](hard_sudoku.csv)."
+        )
+    return "\n\n".join(sections)
 
 
 def claims_section(reports: Sequence[Report]) -> str:
@@ -95,7 +100,11 @@ def scores_section(number: str, printed: ScoreTable, reports: Sequence[Report]) 
     parts = [f"### Table {number}: {printed.title}"]
     for metric in metrics:
         keys = [key for key, column in printed.columns.items() if metric in (None, column.metric)]
-        rows = [row for index in range(len(printed.rows)) for row in _rows(printed, index, keys, profiles)]
+        rows = [
+            row
+            for index in range(len(printed.rows))
+            for row in _rows(printed, index, keys, profiles, reports[0].cost)
+        ]
         if metric:
             parts.append(f"**{METRICS[metric].short}** ({METRICS[metric].name})")
         parts.append(markdown(pd.DataFrame(rows).fillna(DASH)))
@@ -103,11 +112,17 @@ def scores_section(number: str, printed: ScoreTable, reports: Sequence[Report]) 
     for name, (_, entries) in profiles.items():
         scored = [group for group in by_set(entries) if any(entry.score for entry in group)]
         lines.append(f"- {name}: {'; '.join(map(describe_test_set, scored))}.")
-    return "\n\n".join([*parts, "\n".join(lines)])
+    if lines:
+        parts.append("\n".join(lines))
+    return "\n\n".join(parts)
 
 
 def _rows(
-    printed: ScoreTable, index: int, keys: Sequence[str], profiles: Profiles
+    printed: ScoreTable,
+    index: int,
+    keys: Sequence[str],
+    profiles: Profiles,
+    cost: Callable[[str, str], Cost | None],
 ) -> Iterator[dict[str, str]]:
     """The rows of one of the paper's models: the paper's numbers, then those of every profile that ran it."""
     row = printed.rows[index]
@@ -115,7 +130,7 @@ def _rows(
     columns = {key: _heading(printed.columns[key]) for key in keys}
     texts = {columns[key]: as_printed(row.entries.get(key, PaperEntry())) for key in keys}
     if any(text != DASH for text in texts.values()):
-        flops = _paper_flops(printed, row, keys, profiles)
+        flops = _paper_flops(printed, row, keys, cost)
         yield {"Model": model, "Runs": "the paper"} | texts | {FLOPS: flops}
     start = index * len(printed.columns)
     for name, (report, entries) in profiles.items():
@@ -150,13 +165,12 @@ def _paper_flops(
     printed: ScoreTable,
     row: PaperRow,
     keys: Sequence[str],
-    profiles: Profiles,
+    cost: Callable[[str, str], Cost | None],
 ) -> str:
     """The training FLOPs of the paper's run behind a row, for every task; a dash if profile `paper` has no such run."""
-    report = next(iter(profiles.values()))[0]
     tasks = {printed.columns[key].task: row.variant_of(key) for key in keys}
-    costs = {task: report.cost(task, variant) for task, variant in tasks.items()}
-    return _by_task({task: power(cost.flops) for task, cost in costs.items() if cost})
+    costs = {task: cost(task, variant) for task, variant in tasks.items()}
+    return _by_task({task: power(of_run.flops) for task, of_run in costs.items() if of_run})
 
 
 def _by_task(texts: Mapping[str, str]) -> str:
