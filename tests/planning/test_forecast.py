@@ -12,7 +12,7 @@ from serrm.cli import main
 from serrm.config import Params, read_params, read_yaml
 from serrm.core.execution import Execution
 from serrm.inference.evaluate import evaluate
-from serrm.planning.forecast import evaluation_flops, ready_runs, stages_of, still_to_do, summary
+from serrm.planning.forecast import evaluation_flops, rate_of, ready_runs, stages_of, still_to_do, summary
 from serrm.puzzles.raw import Counts
 from tests.conftest import TRM_CHANGES, MakePath, MakeRun, scoring
 from tests.drawn import counted
@@ -141,6 +141,16 @@ def test_the_rate_of_this_machine_is_measured(
     active = read_params(ROOT / "params.yaml").profile
     assert main(["forecast", "--profile", "laptop" if active == "ci" else "ci"]) == 0
     assert re.search(r"[\d.]+ [GT]FLOPs?", capsys.readouterr().out)
+
+
+def test_data_alone_are_forecast_without_a_measurement() -> None:
+    """A new task that no run uses, while all runs are done."""
+    tasks = read_yaml(ROOT / "profiles" / "ci.yaml")["tasks"]
+    params = profile("ci", tasks={**tasks, "extra": {**tasks["sudoku"], "kind": "sudoku"}})
+    stages = {name: stage for name, stage in stages_of(params).items() if name.endswith("@extra")}
+    rate, source = rate_of(params, stages, Execution(device="cpu", native=False), None)
+    line = summary("ci", stages, rate, source)
+    assert len(stages) == 3 and "0 training runs, at most 0 FLOP" in line and "FLOP/s" not in line
 
 
 def test_ready_runs_wait_for_no_other_training_and_the_longest_comes_first() -> None:

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from serrm.cli import main
-from serrm.config import read_params, read_yaml
+from serrm.config import Params, read_params, read_yaml
 from serrm.planning.forecast import stages_of
 from serrm.planning.rehearse import miniature, selected
 from serrm.puzzles.tasks import TASKS
@@ -57,6 +57,17 @@ def test_limits_of_a_task_are_those_of_that_task_alone(monkeypatch: pytest.Monke
     small = miniature(read_params(ROOT / "profiles" / "ci.yaml"), device="cpu")
     nums = {name: small.tasks[name].download["source"]["num_train"] for name in ("maze", "sudoku")}
     assert nums == {"maze": 4, "sudoku": 2}
+
+
+@pytest.mark.parametrize("steps", [[1, 2, 16], [1, 8, 32]])
+def test_headline_steps_of_a_task_and_of_a_run_are_rehearsed(steps: list[int]) -> None:
+    values = read_yaml(ROOT / "profiles" / "ci.yaml")
+    values["tasks"]["sudoku"]["evaluate"] |= {"steps": steps, "headline_steps": steps[1]}
+    values["runs"]["sudoku-trm-s0"]["changes"] = {"evaluate.headline_steps": steps[2]}
+    small = miniature(Params.model_validate(values), device="cpu")
+    for name in ("sudoku-trm-s0", "sudoku-hrm-s0"):
+        settings = small.evaluate_settings(name).evaluate
+        assert settings.headline in settings.steps and max(settings.steps) == 3
 
 
 def test_selected_runs_keep_their_tasks() -> None:

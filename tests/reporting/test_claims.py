@@ -203,7 +203,7 @@ def test_a_run_that_continues_another_says_nothing_about_samples(report, made):
 
     whole = report(made)
     assert "Sudoku" in tasks_of(whole)
-    continued = replace(whole, init={("sudoku", "se_rrm"): "sudoku-se_rrm_before-s0"})
+    continued = replace(whole, init={"sudoku-se_rrm-s1": "other/runs/sudoku-se_rrm-s1"})
     assert tasks_of(continued) == tasks_of(whole) - {"Sudoku"}
 
 

@@ -1,6 +1,7 @@
 """Comparisons of revisions: what counts as a difference, with which verdict, and what a line needs to be read."""
 
 import csv
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from serrm.reporting.comparison import (
     SAME,
     UNCLEAR,
     UNDECIDED,
+    UNKNOWN,
     WORSE,
     Comparison,
     as_json,
@@ -20,7 +22,7 @@ from serrm.reporting.comparison import (
 )
 from serrm.reporting.revisions import Revision
 from serrm.reporting.seeds import SOLVED, STUDY
-from serrm.scoring.metrics import wilson
+from serrm.scoring.metrics import MEAN, METRICS, Metric, are_solved, wilson
 from serrm.scoring.schema import METRICS_FILE, Evaluation, pack, read_profile_scores
 from tests.references import run_scores
 
@@ -142,6 +144,23 @@ def test_the_summary_counts_and_the_data_hold_every_number() -> None:
     assert (score["run"], score["verdict"], data["is_same"]) == ("sudoku-trm-s0", BETTER, False)
     assert score["difference"]["value"] == pytest.approx(10)
     assert len(as_json(result, has_all=True)["scores"]) == 2
+
+
+def test_the_numbers_in_brackets_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Means are higher or lower, not better or worse; a difference may have no interval."""
+    for name in ("rise", "fall"):
+        monkeypatch.setitem(METRICS, name, Metric(name, name, values=are_solved, unit=MEAN))
+    sides = []
+    for rise, fall, num_solved in ((3.0, 9.0, 100), (9.0, 3.0, 120)):
+        part = scored(num_solved)
+        for name, value in (("rise", rise), ("fall", fall)):
+            part["steps"][16] |= {name: value, f"{name}_lo": value - 1, f"{name}_hi": value + 1}
+        sides.append(run_scores("made", "trm", {"9x9": part}))
+    result = comparison_of(*sides)
+    assert "3 of 3 scores differ from old (1 better, 1 higher, 1 lower)" in summary(result)
+    lines = *result.lines, result.lines[0]._replace(verdict=UNKNOWN)
+    counted = summary(replace(result, lines=lines))
+    assert "4 of 4 scores differ from old (1 better, 1 higher, 1 lower, 1 no interval)" in counted
 
 
 def test_different_headline_steps_are_named_and_compared_at_common_steps() -> None:

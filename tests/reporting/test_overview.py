@@ -52,6 +52,34 @@ def test_a_profile_without_a_params_file_is_named_and_left_out(made_again, monke
     assert "profiles/colour.yaml" in capsys.readouterr().err
 
 
+@pytest.fixture
+def mazes_alone(tmp_path, monkeypatch):
+    """A project with committed scores of three profiles, of which only one with runs on mazes has a params file."""
+    (tmp_path / "params.yaml").write_text("profile: laptop\n")
+    for path in ("profiles/paper.yaml", "profiles/maze_hard.yaml", "reports/maze_hard/metrics.json"):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).symlink_to(ROOT / path)
+    committed = "\n".join(f"reports/{name}/metrics.json" for name in ("ci", "maze_hard", "published"))
+    monkeypatch.setattr(command, "git", lambda *_: committed)
+    return tmp_path
+
+
+def test_one_profile_is_enough_for_the_page(mazes_alone, capsys):
+    """Tables that no profile ran have the paper's rows; without profile `published` there is no picture."""
+    files = command.committed_overview(mazes_alone)
+    assert files.keys() == {"README.md"} and "hard_sudoku" not in files["README.md"]
+    text = files["README.md"].partition("### Table 1:")[2].partition("### Table 3:")[0]
+    assert "the paper" in text and "1.2e18" in text and "`maze_hard`" not in text
+    assert "`maze_hard`" in files["README.md"]
+    assert "hard_sudoku.svg" in capsys.readouterr().err
+
+
+def test_no_profile_is_a_fault_of_one_line(mazes_alone):
+    (mazes_alone / "profiles" / "maze_hard.yaml").unlink()
+    with pytest.raises(ValueError, match="reports: "):
+        command.committed_overview(mazes_alone)
+
+
 def test_every_point_of_ours_names_a_committed_file_and_every_other_its_source(made_again):
     points = list(csv.DictReader(io.StringIO(made_again["hard_sudoku.csv"])))
     for point in points:

@@ -45,6 +45,7 @@ from serrm.reporting.tables import (
     to_csv,
     to_latex,
     to_markdown,
+    total_flops,
 )
 from serrm.scoring.schema import Evaluation, read_profile_scores, write_evaluation
 from tests.reporting.conftest import (
@@ -172,7 +173,7 @@ def test_arrows_appear_only_for_the_same_puzzles(report, made):
 
 
 def test_headline_is_small_and_names_omitted_sets(report, made):
-    whole = replace(report(made), init={("sudoku", "se_rrm_wide"): "sudoku-se_rrm-s0"})
+    whole = replace(report(made), init={"sudoku-se_rrm_wide-s0": "made/runs/sudoku-se_rrm-s0"})
     frame, notes, omitted = headline(whole)
     text = "\n".join([headline(whole).text("github"), *omitted])
     assert len(frame.columns) == 6 and "63.00 ± 4.24" in text and "93.73 (93.66–93.81)" in text
@@ -182,6 +183,38 @@ def test_headline_is_small_and_names_omitted_sets(report, made):
     assert (line["SE-RRM"], line["se_rrm_wide"]) == ("7.1e12", "1.4e13"), "with those of its initial weights"
     assert line["SE-RRM, paper"] == flops_text(COST("sudoku", "se_rrm").flops) == "1.2e18"
     assert lines["SE-RRM, paper"]["Maze: training FLOPs"] == flops_text(COST("maze", "se_rrm").flops)
+
+
+@pytest.mark.parametrize(
+    ("init", "num_counted"),
+    [
+        ({"sudoku-se_rrm-s1": "made/runs/sudoku-se_rrm-s0"}, 2),
+        ({"sudoku-se_rrm-s1": "other/runs/sudoku-se_rrm-s0"}, 1),
+        ({"sudoku-se_rrm-s1": "other/runs/sudoku-se_rrm-s1"}, 1),
+        ({"sudoku-se_rrm-s1": "made/runs/sudoku-se_rrm-s1"}, 1),
+    ],
+    ids=["another seed", "another profile", "same name in another profile", "itself"],
+)
+def test_flops_include_those_of_initial_weights_of_the_same_profile_alone(report, made, init, num_counted):
+    whole = replace(report(made), init=init)
+    first, second = whole.results["sudoku", "se_rrm"]
+    flops = first.training.flops, second.training.flops
+    assert total_flops(first, whole) == flops[0]
+    assert total_flops(second, whole) == flops[1] + (num_counted - 1) * flops[0]
+
+
+def test_a_report_names_the_checkpoints_from_which_runs_start(made):
+    params, papers = (read_params(ROOT / "profiles" / f"{name}.yaml") for name in ("ci", "paper"))
+    run = params.runs["sudoku-trm-s0"]
+    runs = {
+        "sudoku-trm-s0": run.model_copy(update={"init": "laptop/runs/sudoku-trm-s0"}),
+        "sudoku-trm-s1": run.model_copy(update={"seed": 1, "init": "ci/runs/sudoku-trm-s0"}),
+        "sudoku-trm-s2": run.model_copy(update={"seed": 2}),
+    }
+    assert make_report(params.model_copy(update={"runs": runs}), papers, []).init == {
+        "sudoku-trm-s0": "laptop/runs/sudoku-trm-s0",
+        "sudoku-trm-s1": "ci/runs/sudoku-trm-s0",
+    }
 
 
 def without_16(file):

@@ -62,7 +62,8 @@ def overview() -> None:
 def committed_overview(root: Path) -> dict[str, str]:
     """The files of the overview by name, from all committed profiles except `ci`; README.md is the generated part only.
 
-    Profile `ci` trains for a few steps, so its scores are compared with those of a commit, not with the paper's.
+    Profile `ci` trains for a few steps, so its scores are compared with those of a commit, not with the paper's. The
+    picture needs profile `published`.
     """
     from serrm.config import read_params, read_yaml
     from serrm.reporting import hard_sudoku
@@ -83,10 +84,14 @@ def committed_overview(root: Path) -> dict[str, str]:
         params = read_params(file)
         runs = read_committed(params, Layout(name, root).metrics)
         reports[name] = make_report(params, paper_params, runs)
+    if not reports:
+        raise ValueError(f"{root / 'reports'}: no profile has committed scores and a params file")
+    if hard_sudoku.PROFILE not in reports:
+        typer.echo(f"reports/{PICTURE}: left out, because it needs profile {hard_sudoku.PROFILE}", err=True)
+        return {"README.md": overview([*reports.values()], None)}
     points = hard_sudoku.points(reports[hard_sudoku.PROFILE], root)
-    page = overview([*reports.values()], hard_sudoku.caption(points))
     return {
-        "README.md": page,
+        "README.md": overview([*reports.values()], hard_sudoku.caption(points)),
         "hard_sudoku.csv": hard_sudoku.to_csv(points),
         PICTURE: hard_sudoku.picture(points),
     }

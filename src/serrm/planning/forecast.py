@@ -134,9 +134,15 @@ def ready_runs(stages: Stages) -> list[str]:
 
 
 def rate_of(params: Params, stages: Stages, execution: Execution, tflops: float | None) -> tuple[float, str]:
-    """FLOPs per second and their source: `tflops`, or a measurement by a few training steps of the longest stage."""
+    """FLOPs per second and their source: `tflops`, or a measurement by a few training steps of the longest stage.
+
+    The rate is infinite if no stage has FLOPs.
+    """
     if tflops is not None:
         return 1e12 * tflops, f"at {tflops:g} TFLOP/s"
+    flops = {name: stage.flops for name, stage in stages.items() if stage.flops}
+    if not flops:
+        return math.inf, "nothing to train or score"
     from serrm.arrays.stream import random_stream
     from serrm.core.devices import prepare_device
     from serrm.kernels.accelerate import accelerate
@@ -145,7 +151,7 @@ def rate_of(params: Params, stages: Stages, execution: Execution, tflops: float 
     from serrm.training.run import build_run_model
     from serrm.training.trial import seconds_of_step
 
-    longest = max(stages, key=lambda name: stages[name].flops).partition("@")[2]
+    longest = max(flops, key=lambda name: flops[name]).partition("@")[2]
     run_settings, device = params.train_settings(longest), prepare_device(execution.device, execution.threads)
     side, train = params.counts(run_settings.task).side, run_settings.train
     precision = resolved_precision(train.precision, device)

@@ -63,7 +63,9 @@ def miniature(params: Params, mirror: Path | None = None, device: str = "auto") 
     from serrm.core.devices import choose_device
 
     on_cpu = {"precision": "float32"} if choose_device(device).type == "cpu" else {}
-    small, fixed = params.model_dump(mode="json"), {"init": RANDOM, **on_cpu}
+    small = params.model_dump(mode="json")
+    # The headline steps of the profile may be more than a rehearsal scores.
+    fixed = {"init": RANDOM, "headline_steps": None, **on_cpu}
     limits = _at_most()
     model_limits = {name: FAMILIES[values["family"]].at_most for name, values in params.models.items()}
     task_limits = {name: TASKS[params.kind(name)].at_most for name in params.tasks}

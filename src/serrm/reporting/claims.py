@@ -306,8 +306,8 @@ def data_efficient(report: Report, check: Check) -> Iterator[Part]:
     Only for runs that start from random weights: a run that continues another has seen more samples than its own.
     """
     for (task, model), runs in report.results.items():
-        is_from_random = not {(task, model), (task, SE_RRM)} & report.init.keys()
-        if model not in check.models or not is_from_random:
+        seeds = [*runs, *report.results.get((task, SE_RRM), [])]
+        if model not in check.models or any(run.name in report.init for run in seeds):
             continue
         metric = runs[0].main_metric
         samples, best = max(curve(runs, metric), key=lambda point: point[1].value, default=(0.0, None))

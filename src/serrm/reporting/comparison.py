@@ -19,6 +19,8 @@ from serrm.scoring.schema import Evaluation, ScoredSet
 
 BETTER, WORSE, UNDECIDED, SAME = "better", "worse", "not distinguishable", "the same"
 HIGHER, LOWER, UNKNOWN, UNCLEAR = "higher", "lower", "no interval", "unclear"
+# The verdicts on scores that differ, in the order of the summary.
+DIFFERENT: Final = (BETTER, WORSE, HIGHER, LOWER, UNDECIDED, UNCLEAR, UNKNOWN)
 
 
 class Line(NamedTuple):
@@ -240,9 +242,7 @@ def summary(comparison: Comparison) -> str:
     name, num, changed = comparison.first.name, len(comparison.lines), comparison.changed
     if comparison.is_same:
         return f"the same as {name} to the last digit ({num} scores)"
-    counts = {
-        word: sum(line.verdict == word for line in changed) for word in (BETTER, WORSE, UNDECIDED, UNCLEAR)
-    }
+    counts = {word: sum(line.verdict == word for line in changed) for word in DIFFERENT}
     verdicts = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
     parts = [f"{len(changed)} of {num} scores differ from {name}{f' ({verdicts})' if verdicts else ''}"]
     if not changed and comparison.num_others:

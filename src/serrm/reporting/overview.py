@@ -4,7 +4,7 @@ Our profiles have different puzzles and lengths of training, so tables name the 
 training FLOPs per profile.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 import pandas as pd
@@ -12,7 +12,7 @@ import pandas as pd
 from serrm.models.families import FAMILIES
 from serrm.reporting.claims import FAILS, HOLDS, PARTLY, UNTESTED, Part, judge, overall
 from serrm.reporting.paper import DASH, PaperColumn, PaperEntry, PaperRow, ScoreTable, load_paper, task_name
-from serrm.reporting.results import Report
+from serrm.reporting.results import Cost, Report
 from serrm.reporting.tables import (
     Entry,
     by_set,
@@ -34,8 +34,8 @@ Profiles = Mapping[
 ]  # profile → its report, and the entries of one paper table
 
 
-def overview(reports: Sequence[Report], caption: str) -> str:
-    """The page in Markdown, with the picture's caption."""
+def overview(reports: Sequence[Report], caption: str | None) -> str:
+    """The page of at least one report in Markdown, with the picture and its caption, or without both."""
     tables = [
         scores_section(number, paper_table, reports)
         for number, paper_table in load_paper().score_tables.items()
@@ -47,8 +47,13 @@ def overview(reports: Sequence[Report], caption: str) -> str:
         "of the FLOPs of the paper's run. † marks scores that the paper quotes; ↑ and ↓ mean intervals wholly above "
         "and below the paper's, for the same puzzles. The [notes](laptop/tables/notes.md) explain the rest."
     )
-    picture = f"## Hard Sudoku by training FLOPs\n\n![{caption}]({PICTURE})\n\n{caption} [All points](hard_sudoku.csv)."
-    return "\n\n".join([f"## The paper's tables\n\n{intro}", *tables, claims_section(reports), picture])
+    sections = [f"## The paper's tables\n\n{intro}", *tables, claims_section(reports)]
+    if caption is not None:
+        sections.append(
+            f"## Hard Sudoku by training FLOPs\n\n![{caption}]({PICTURE})\n\n"
+            f"{caption} [All points](hard_sudoku.csv)."
+        )
+    return "\n\n".join(sections)
 
 
 def claims_section(reports: Sequence[Report]) -> str:
@@ -98,7 +103,11 @@ def scores_section(number: str, paper_table: ScoreTable, reports: Sequence[Repor
     parts = [f"### Table {number}: {paper_table.title}"]
     for metric in metrics:
         keys = [key for key, column in paper_table.columns.items() if metric in (None, column.metric)]
-        rows = [line for row in paper_table.rows for line in _rows(paper_table, row, keys, profiles)]
+        rows = [
+            line
+            for row in paper_table.rows
+            for line in _rows(paper_table, row, keys, profiles, reports[0].cost)
+        ]
         if metric:
             parts.append(f"**{METRICS[metric].short}** ({METRICS[metric].name})")
         parts.append(markdown(pd.DataFrame(rows).fillna(DASH)))
@@ -106,18 +115,24 @@ def scores_section(number: str, paper_table: ScoreTable, reports: Sequence[Repor
     for name, (_, entries) in profiles.items():
         scored = [group for group in by_set(entries) if any(entry.score for entry in group)]
         lines.append(f"- {name}: {'; '.join(map(describe_test_set, scored))}.")
-    return "\n\n".join([*parts, "\n".join(lines)])
+    if lines:
+        parts.append("\n".join(lines))
+    return "\n\n".join(parts)
 
 
 def _rows(
-    paper_table: ScoreTable, row: PaperRow, keys: Sequence[str], profiles: Profiles
+    paper_table: ScoreTable,
+    row: PaperRow,
+    keys: Sequence[str],
+    profiles: Profiles,
+    cost: Callable[[str, str], Cost | None],
 ) -> Iterator[dict[str, str]]:
     """The rows of one of the paper's models: the paper's numbers, then those of every profile that ran it."""
     model = row.name + (f" ({', '.join(row.attributes)})" if row.attributes else "")
     columns = {key: _heading(paper_table.columns[key]) for key in keys}
     texts = {columns[key]: paper_text(row.entries.get(key, PaperEntry())) for key in keys}
     if any(text != DASH for text in texts.values()):
-        flops = _paper_flops(paper_table, row, keys, profiles)
+        flops = _paper_flops(paper_table, row, keys, cost)
         yield {"Model": model, "Runs": "the paper"} | texts | {FLOPS: flops}
     for name, (report, entries) in profiles.items():
         entries_of_row = (entry for entry in entries if entry.row is row)
@@ -152,13 +167,12 @@ def _paper_flops(
     paper_table: ScoreTable,
     row: PaperRow,
     keys: Sequence[str],
-    profiles: Profiles,
+    cost: Callable[[str, str], Cost | None],
 ) -> str:
     """The training FLOPs of the paper's run behind a row, for every task; a dash if profile `paper` has no such run."""
-    report = next(iter(profiles.values()))[0]
     tasks = {paper_table.columns[key].task: row.variant_of(key) for key in keys}
-    costs = {task: report.cost(task, variant) for task, variant in tasks.items()}
-    return _by_task({task: flops_text(cost.flops) for task, cost in costs.items() if cost})
+    costs = {task: cost(task, variant) for task, variant in tasks.items()}
+    return _by_task({task: flops_text(of_run.flops) for task, of_run in costs.items() if of_run})
 
 
 def _by_task(texts: Mapping[str, str]) -> str:

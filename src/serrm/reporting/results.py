@@ -184,9 +184,9 @@ class Cost(NamedTuple):
 class Report:
     """The results of a profile's runs with their settings, and the differences of these from the paper's.
 
-    `flops` maps (positions, symbols) to the FLOPs of a supervision step, `init` names the run whose weights a run
-    starts from, and `cost` maps a task and a variant to the cost of the paper's run, or None if profile `paper` has no
-    such run.
+    `flops` maps (positions, symbols) to the FLOPs of a supervision step, `init` maps the name of a run
+    that does not start from random weights to its checkpoint below data/, and `cost` maps a task and a variant to the
+    cost of the paper's run, or None if profile `paper` has no such run.
     """
 
     profile: str
@@ -194,7 +194,7 @@ class Report:
     settings: Mapping[Key, ComposedSettings] = field(default_factory=dict)
     differences: Mapping[Key, Sequence[Setting]] = field(default_factory=dict)
     flops: Mapping[Key, Callable[[int, int], int]] = field(default_factory=dict)
-    init: Mapping[Key, str] = field(default_factory=dict)
+    init: Mapping[str, str] = field(default_factory=dict)
     cost: Callable[[str, str], Cost | None] = lambda task, variant: None
 
 
@@ -221,17 +221,16 @@ def make_report(params: Params, paper_params: Params, runs: Iterable[Evaluation]
     """The report of a profile's runs, whose settings are compared with those of profile `paper`."""
     from serrm.models.registry import flops
 
-    settings, changes, steps, init = {}, {}, {}, {}
+    settings, changes, steps = {}, {}, {}
     for name in params.runs:
         run = params.train_settings(name)
         key, paper = (run.task, run.variant), paper_params.settings_of_plain_run(run.kind, run.model.family)
         composed = settings[key] = run.model_dump(mode="json")
         special = alphabet(run.kind, params.counts(run.task).side).special
         steps[key] = partial(flops, run.model, num_special=len(special))
-        if params.runs[name].init != RANDOM:
-            init[key] = Path(params.runs[name].init).name
         if paper is not None:
             num_examples = paper_params.counts(run.kind).num_train
             changes[key] = differences(composed, paper.model_dump(mode="json"), num_examples)
+    init = {name: run.init for name, run in params.runs.items() if run.init != RANDOM}
     cost = paper_costs(paper_params)
     return Report(params.profile, grouped(runs), settings, changes, steps, init, cost)

@@ -672,11 +672,13 @@ def main_models(results: Results) -> list[str]:
 
 def total_flops(run: Evaluation, report: Report) -> int:
     """FLOPs of a run and of those runs of the profile whose weights it starts from."""
-    total, runs = 0, {member.name: member for member in all_runs(report.results)}
-    name: str | None = run.name
-    while name in runs:
-        total += runs[name].training.flops
-        name = report.init.get((runs[name].task, runs[name].variant))
+    folder = f"{report.profile}/runs"
+    runs = {f"{folder}/{member.name}": member for member in all_runs(report.results)}
+    total, checkpoint = 0, f"{folder}/{run.name}"
+    while checkpoint in runs:
+        member = runs.pop(checkpoint)  # no run counts twice
+        total += member.training.flops
+        checkpoint = report.init.get(member.name, "")
     return total
 
 
