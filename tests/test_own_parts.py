@@ -27,7 +27,7 @@ from serrm.models.recurrence import CannotExtrapolate, RecurrentModel, StepOutpu
 from serrm.models.registry import build_model, empty_model
 from serrm.models.settings import BEHIND_PREFIX, ModelSizes
 from serrm.planning.rehearse import miniature
-from serrm.published.exchange import published_weights
+from serrm.published.exchange import published_layout
 from serrm.puzzles.tasks import grid_task
 from serrm.reporting.paper import OTHER, STYLES, style
 from serrm.reporting.report import Inputs, write_report
@@ -132,7 +132,7 @@ def lengths(report: Report) -> pd.DataFrame:
     """The number of steps of each training."""
     runs = [run for seeds in report.results.values() for run in seeds]
     return pd.DataFrame(
-        {"Model": [run.model for run in runs], "Length": [str(run.training.steps) for run in runs]}
+        {"Model": [run.variant for run in runs], "Length": [str(run.training.steps) for run in runs]}
     )
 
 
@@ -201,7 +201,7 @@ def test_a_family_is_built_by_itself_and_exported_as_no_other(own: None) -> None
     model = empty_model(settings, 11)
     assert len(model.schedule.updates) == 40, "not TRM's schedule"
     with pytest.raises(ValueError, match="family: looped "):
-        published_weights(settings, model.state_dict())
+        published_layout(settings, model.state_dict())
 
 
 def test_every_family_has_a_colour_and_what_is_none_shares_one(own: None) -> None:

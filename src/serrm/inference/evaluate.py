@@ -185,7 +185,7 @@ def score_set(
         if gallery is not None:
             gallery.add(puzzles.name, puzzles.side, predicted, lambda n: f"{puzzles.name} puzzle {n + 1}")
     for tally in tallies.values():
-        _, *others = predictor.processes.collect((tally.sums, tally.answers))
+        (tally.sums, tally.answers), *others = predictor.processes.collect((tally.sums, tally.answers))
         for sums, answers in others:
             tally.sums.update(sums)
             tally.answers.update(answers)
