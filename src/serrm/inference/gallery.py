@@ -11,6 +11,7 @@ import numpy as np
 from serrm.core.files import new_directory
 from serrm.core.processes import Processes
 from serrm.inference import predict
+from serrm.puzzles.arc.grids import decode
 from serrm.puzzles.task import GridTask
 from serrm.puzzles.tasks import TASKS
 
@@ -58,7 +59,9 @@ class Gallery:
             if isinstance(record, GridTask):
                 (is_right,) = record.are_right(question[None], prediction[None], answer[None])
             else:
-                is_right = np.array_equal(prediction, answer)
+                # Padding is neither labelled nor drawn, so only the decoded grids are compared.
+                is_right = np.array_equal(decode(prediction, side), decode(answer, side))
+            # The last batch of a puzzle is that of the most steps.
             example["is_right"] = bool(is_right)
 
     def share(self, processes: Processes) -> None:
