@@ -20,7 +20,8 @@ EXAMPLES, SUBMISSION = "examples.json", "submission.json"
 
 @dataclass
 class Gallery:
-    """Predictions for pictures of the first `num` puzzles of each set, and ARC's submission.
+    """Predictions for pictures of the first `num` puzzles of each set, whether their last ones are right, and
+    ARC's submission.
 
     `serrm show`, MLflow's pictures and the report draw from the files it writes.
     """
