@@ -58,7 +58,7 @@ def main() -> None:
         "checkpoint": options.checkpoint.name,
         "puzzles": {"first": len(puzzles), "of": str(options.arrays), "set": puzzles.name},
         "first_attempt_steps": limits.max_steps,
-        "guesses": limits.guesses,
+        "guesses": limits.more_attempts,
         "precision": options.precision,
         "flops_training": sum(_training_flops(path) for path in options.training),
         **measure(loaded, puzzles, limits, options.batch_size, DTYPES[options.precision]),

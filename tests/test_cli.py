@@ -14,12 +14,14 @@ import pytest
 import torch
 import yaml
 
+from serrm import command_line
 from serrm.cli import main
 from serrm.config import read_params
 from serrm.models.registry import build_model
 from serrm.published.exchange import published_weights
 from serrm.scoring.schema import profile_text
 from serrm.tracking import ui_command
+from serrm.training.__main__ import app as training_app
 from tests.drawn import seeded
 from tests.references import SCORED, run_scores
 from tests.servers import free_port, serving
@@ -268,3 +270,10 @@ def test_git_is_asked_before_a_stage_under_dvc(tmp_path: Path) -> None:
         subprocess.run(["git", "init", "--quiet"], cwd=tmp_path, check=True)
     assert "git init" in found[0]
     assert f"safe.directory '{tmp_path}'" in found[1]
+
+
+def test_a_training_without_any_time_is_refused_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert command_line.run(training_app, [__file__, ".", "new", "--seconds", "0"]) == 1
+    line = capsys.readouterr().err
+    assert_one_line(line)
+    assert "--seconds: Input should be greater than 0" in line

@@ -127,7 +127,9 @@ def test_a_search_copies_answers_and_probabilities(copies: HostCopies) -> None:
     questions = np.full((3, side**2), task.blank, dtype=np.uint8)
     puzzles = [Search(number, question) for number, question in enumerate(questions)]
     done = list(
-        search(model, puzzles, num_symbols, task, Limits(3, guesses=2), batch_size=2, loss=run.train.loss)
+        search(
+            model, puzzles, num_symbols, task, Limits(3, more_attempts=2), batch_size=2, loss=run.train.loss
+        )
     )
     assert sorted((each.key, each.attempts, each.is_verified) for each in done) == [
         (number, 3, False) for number in range(3)

@@ -77,7 +77,7 @@ def settle(question: Question, budget: int) -> Iterator[Frame]:
         for _, output in predict(model.model, inputs, num_symbols, range(1, puzzle.steps_left + 1)):
             answer = symbols_of(output.logits)
             is_verified = bool(task.obeys(tokens[None], answer)[0])
-            is_over = puzzle.is_over(answer[0], is_verified, None)
+            is_over = puzzle.take_step(answer[0], is_verified, None)
             [certainty], [shares] = certainties(output.logits, num_symbols, model.settings.train.loss)
             if puzzle.attempts == 1 or is_over:
                 yield Frame(_caption(puzzle, int(is_guess.sum())), answer[0], certainty, is_guess)

@@ -55,7 +55,7 @@ def answered(model: RecurrentModel, num: int, side: int, num_symbols: int, rows:
     for start in range(0, num, rows):
         part = slice(start, start + rows)
         own = None if vectors is None else vectors[part]
-        steps = predict(model, tokens[part], num_symbols, STEPS, task_vectors=own, rows=rows)
+        steps = predict(model, tokens[part], num_symbols, STEPS, task_vectors=own, batch_rows=rows)
         for place, (_, output) in enumerate(steps):
             found[place].append(output.logits.cpu())
     return [torch.cat(parts) for parts in found]

@@ -18,6 +18,7 @@ from serrm.inference.gallery import Gallery
 from serrm.inference.predict import LoadedModel, Predicted, Predictor, load_model
 from serrm.kernels.cpu.build import has_kernels
 from serrm.kernels.cpu.network import NativeNetwork
+from serrm.puzzles.arc.grids import encode
 from serrm.scoring.schema import ModelInfo, RefusedSet, ScoredSet
 from serrm.scoring.tally import rates
 from tests.conftest import MakePath, scoring
@@ -200,3 +201,14 @@ def test_the_first_puzzles_of_each_set_are_kept_to_be_looked_at(tmp_path: Path) 
     assert first["predictions"] == {"1": question.tolist(), "2": answer.tolist()}
     assert second["predictions"]["1"][3] == 0
     assert len(read_examples(tmp_path / "examples" / "examples.json")) == 2
+
+
+def test_a_grid_of_arc_is_right_whatever_the_padding_of_its_canvas() -> None:
+    answer = encode(np.array([[3]], dtype=np.uint8), 4)
+    padded, wrong = answer.copy(), answer.copy()
+    padded[-1], wrong[0] = 7, 7
+    batch = Examples(np.stack([answer] * 2), np.stack([answer] * 2), np.zeros(2, dtype=np.int64))
+    gallery = Gallery("arc_agi_1", 2)
+    found = Predicted(0, batch, 1, torch.zeros(2, 16, 12), None, np.stack([padded, wrong]))
+    gallery.add("evaluation", 4, found, str)
+    assert [example["is_right"] for example in gallery.examples["evaluation"].values()] == [True, False]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from serrm.inference.predict import predict, symbols_of
-from serrm.inference.search import LEAST_PROBABILITY, UNSOLVED, Limits, Search, fillings, search
+from serrm.inference.search import LEAST_PROBABILITY, MISS_PROBABILITY, Limits, Search, fillings, search
 from serrm.inference.settings import GUESS_STEPS
 from serrm.models.recurrence import RecurrentModel
 from serrm.models.registry import build_model, empty_model
@@ -65,7 +65,7 @@ def reference(
     waiting: list[tuple[float, int, Tokens]] = [(0.0, 0, question)]
     steps = attempts = 0
     answer: list[int] = []
-    while waiting and attempts <= limits.guesses:
+    while waiting and attempts <= limits.more_attempts:
         waiting.sort(key=lambda each: each[:2])
         cost, _, asked = waiting.pop(0)
         depth = GUESS_STEPS if attempts else limits.max_steps
@@ -96,7 +96,7 @@ def reference(
             filled = asked.copy()
             filled[cell] = symbol
             if are_consistent(filled[None])[0]:
-                more = -math.log(max(shares[cell, symbol], LEAST_PROBABILITY) * UNSOLVED)
+                more = -math.log(max(shares[cell, symbol], LEAST_PROBABILITY) * MISS_PROBABILITY)
                 waiting.append((cost + more, len(waiting) + 100 * steps, filled))
     return False, steps, attempts, answer
 
@@ -195,7 +195,7 @@ def test_the_likeliest_guesses_come_first_and_none_twice(seed: int, num: int) ->
         costs.append(cost)
         cells = np.flatnonzero(filled != question)
         assert (question[cells] == BLANK).all()
-        likely = [max(shares[cell, filled[cell]], LEAST_PROBABILITY) * UNSOLVED for cell in cells]
+        likely = [max(shares[cell, filled[cell]], LEAST_PROBABILITY) * MISS_PROBABILITY for cell in cells]
         assert cost == pytest.approx(-math.log(math.prod(likely)))
     assert costs == sorted(costs) and len(set(asked)) == len(asked)
     if num == 60 and not puzzle.queue:

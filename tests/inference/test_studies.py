@@ -12,7 +12,7 @@ from serrm.inference import studies
 from serrm.inference.predict import LoadedModel, Predictor, load_model
 from serrm.inference.search import Limits, Search, search
 from serrm.inference.settings import ComputeSettings
-from serrm.inference.studies import equivariance, of_trained_size, search_points, symmetric_questions
+from serrm.inference.studies import equivariance, puzzles_of_trained_size, search_points, symmetric_questions
 from serrm.models.registry import empty_model
 from serrm.puzzles.sudoku.data import generate_puzzles
 from serrm.puzzles.tasks import TASKS
@@ -100,7 +100,7 @@ def test_equivariance_compares_what_was_permuted(loaded: LoadedModel, arrays: Pa
     assert permutation[list(example.question)].tolist() == [*example.permuted_question]
     is_identical = permutation[list(example.prediction)].tolist() == [*example.permuted_prediction]
     assert is_identical == (found.num_identical == found.num_pairs)
-    puzzles = of_trained_size(loaded, arrays)
+    puzzles = puzzles_of_trained_size(loaded, arrays)
     assert puzzles is not None
     if is_identical:
         assert puzzles.questions[0].tolist() == [*example.question]

@@ -95,9 +95,7 @@ def draw_variants(puzzle: str, num: int, seed: int) -> UInt8[np.ndarray, "num 11
     """
     num_random = max(0, num - NUM_TRANSFORMS)
     if not 0 < num <= NUM_TRANSFORMS + NUM_DRAWABLE:
-        raise ValueError(
-            f"{num} augmentations requested, but a puzzle has 1 to {NUM_TRANSFORMS + NUM_DRAWABLE}"
-        )
+        raise ValueError(f"{num} variants requested, but a puzzle has 1 to {NUM_TRANSFORMS + NUM_DRAWABLE}")
     address = int.from_bytes(hashlib.sha256(puzzle.encode()).digest()[:8]) >> 1
     rng, codes = keyed_rng(seed, Purpose.VARIANT, address), dict[int, None]()  # in the order of drawing
     while len(codes) < num_random:

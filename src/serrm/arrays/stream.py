@@ -6,11 +6,12 @@ The stage build_arrays writes two folders for a task, so that no training depend
     test/drawn/             metadata.json
     test/drawn/<set>/       questions.npy, answers.npy
 
-Beside these, test/files has the test sets of users' files (`serrm.reading.sets`). The arrays are token grids as
-memory-mapped uint8, one question and one answer per puzzle.
+The sets in test/drawn are the task's own: those that the augment stage chose. Beside them, test/files has the test sets
+of users' files (`serrm.reading.sets`). The arrays are token grids as memory-mapped uint8, one question and one answer
+per puzzle.
 
 An epoch of the stream shuffles the puzzles and takes one random augmentation of each. Example number n is a pure
-function of (seed, n), so a sampler's whole state is the number of examples drawn.
+function of (seed, n), so the whole state of a reader is the number of examples drawn.
 """
 
 import json
@@ -77,7 +78,7 @@ def read_metadata(folder: Path) -> dict[str, Any]:
 
 
 def find_set(arrays: Path, name: str) -> tuple[Path, dict[str, Any]]:
-    """The folder of the training set or of a drawn test set ("train", "9x9", …) and the metadata that describe it.
+    """The folder of the training set or of one of the task's own test sets ("train", "9x9", …), with its metadata.
 
     ValueError, which names the existing sets, if it is not one of them.
     """
@@ -105,13 +106,13 @@ def _opened(folder: Path, metadata: dict[str, Any], name: str) -> PuzzleArrays:
 
 
 def evaluation_sets(arrays: Path) -> list[str]:
-    """Names of the drawn test sets of a task's arrays, smallest grid first."""
+    """Names of a task's own test sets, smallest grid first."""
     sets = read_metadata(arrays / TEST)["sets"]
     return sorted(sets, key=lambda name: int(sets[name]["side"]))
 
 
-def trained_size(arrays: Path, side: int) -> str | None:
-    """The first drawn test set of the size trained on; None if there is none."""
+def set_of_side(arrays: Path, side: int) -> str | None:
+    """The name of the first of the task's own test sets with grids of a side; None if there is none."""
     sets = read_metadata(arrays / TEST)["sets"]
     return next((name for name in evaluation_sets(arrays) if sets[name]["side"] == side), None)
 
@@ -139,7 +140,7 @@ class Stream:
     # The puzzles that task types stand for, in the order of the table; empty if there is one type.
     puzzle_names: tuple[str, ...] = ()
     num_special: int = 2  # tokens, the first ones, that no permutation of symbols moves
-    # (questions, predictions, labels) → right predictions, of a task for which any answer that obeys its rule is right.
+    # (questions, predictions, labels) → right predictions by the task's rule, if its `right_answers` is "any".
     are_right: Callable[[Grids, Grids, Grids], Bool[np.ndarray, " N"]] | None = None
 
 
@@ -218,7 +219,10 @@ def with_hints(
     seed: int,
     start: int,
 ) -> UInt8[np.ndarray, "B I"]:
-    """Show hints in the questions of the examples start, start + 1, …; their number is uniform up to a limit."""
+    """Show hints in the questions of the examples start, start + 1, …
+
+    Their number is uniform up to a limit, which falls to 0 over the first `hints.examples` examples.
+    """
     shown = questions.copy()
     for index, example in enumerate(range(start, min(start + len(questions), hints.examples))):
         rng = keyed_rng(seed, Purpose.HINTS, example)

@@ -12,14 +12,14 @@ import numpy as np
 import torch
 from jaxtyping import Bool
 
-from serrm.arrays.stream import PuzzleArrays, evaluation_sets, open_arrays, open_file_sets, trained_size
+from serrm.arrays.stream import PuzzleArrays, evaluation_sets, open_arrays, open_file_sets, set_of_side
 from serrm.core.devices import prepare_device
 from serrm.core.execution import Execution
 from serrm.core.processes import ALONE, joined_by_torchrun
 from serrm.inference import predict
 from serrm.inference.gallery import Gallery
-from serrm.inference.settings import ScoringSettings, usual_headline
-from serrm.inference.studies import compute_points, equivariance, of_trained_size, symmetric_questions
+from serrm.inference.settings import ScoringSettings, usual_headline_steps
+from serrm.inference.studies import compute_points, equivariance, puzzles_of_trained_size, symmetric_questions
 from serrm.inference.votes import arc_questions, pooled, score_votes, vote
 from serrm.kernels.accelerate import accelerate
 from serrm.kernels.precision import arithmetic, resolved_precision
@@ -63,7 +63,7 @@ def evaluate(
         predictor = predict.Predictor(loaded, settings.batch_size, DTYPES[precision], shared)
         if isinstance(TASKS[run.kind], GridTask):
             sets = score_sets(predictor, arrays, run, gallery)
-            set_of_trained_size = trained_size(arrays, loaded.config["side"]) or ""
+            set_of_trained_size = set_of_side(arrays, loaded.config["side"]) or ""
         else:
             sets = score_votes(predictor, arrays, run, gallery)
             set_of_trained_size = next(iter(sets))
@@ -117,18 +117,21 @@ def training_of(loaded: predict.LoadedModel) -> Training:
 
 
 def learning_curve(predictor: predict.Predictor, arrays: Path, run: ScoringSettings) -> Iterator[CurvePoint]:
-    """Scores of the snapshots on the first puzzles of the set of the size trained on, by samples processed."""
-    num, step = run.evaluate.curve_puzzles, run.evaluate.curve_steps
+    """Scores of the snapshots on the first puzzles of the set of the size trained on, by samples processed.
+
+    Loads every snapshot into the model; a complete curve leaves the weights of the last one, those of the checkpoint.
+    """
+    num, num_steps = run.evaluate.curve_puzzles, run.evaluate.curve_steps
     for path in predictor.loaded.snapshots if num else ():
         facts = predict.load_snapshot(predictor.loaded.model, path)
         if not isinstance(TASKS[run.kind], GridTask):
             questions = arc_questions(predictor, arrays, num)
-            local = vote(predictor, questions, (step,))
-            scores = pooled(predictor.processes.collect(local))[step].scores()
-        elif (puzzles := of_trained_size(predictor.loaded, arrays)) is not None:
-            part = score_set(predictor, puzzles.first(num), (step,))
+            local = vote(predictor, questions, (num_steps,))
+            scores = pooled(predictor.processes.collect(local))[num_steps].scores()
+        elif (puzzles := puzzles_of_trained_size(predictor.loaded, arrays)) is not None:
+            part = score_set(predictor, puzzles.first(num), (num_steps,))
             assert isinstance(part, ScoredSet), "a size that the model was trained on"
-            scores = part.steps[step]
+            scores = part.steps[num_steps]
         else:
             return
         yield CurvePoint(
@@ -173,7 +176,7 @@ def score_set(
     if reason := predict.refusal(predictor.loaded.model, puzzles.side, puzzles.num_symbols):
         return RefusedSet(side=puzzles.side, reason=reason)
     tallies = {step: Tally(task, metrics_of(puzzles.task)) for step in steps}
-    headline, most = headline or usual_headline(steps), max(steps)
+    headline, most = headline or usual_headline_steps(steps), max(steps)
     # Whether each puzzle is solved, by the number of steps and the number of a batch's first puzzle.
     solved: dict[tuple[int, int], Bool[np.ndarray, " B"]] = {}
     for predicted in predictor.batches(puzzles, steps, f"evaluating {puzzles.name}"):

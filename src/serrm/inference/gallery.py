@@ -11,6 +11,7 @@ import numpy as np
 from serrm.core.files import new_directory
 from serrm.core.processes import Processes
 from serrm.inference import predict
+from serrm.puzzles.arc.grids import decode
 from serrm.puzzles.task import GridTask
 from serrm.puzzles.tasks import TASKS
 
@@ -19,7 +20,8 @@ EXAMPLES, SUBMISSION = "examples.json", "submission.json"
 
 @dataclass
 class Gallery:
-    """Predictions for pictures of the first `num` puzzles of each set, and ARC's submission.
+    """Predictions for pictures of the first `num` puzzles of each set, whether their last ones are right, and
+    ARC's submission.
 
     `serrm show`, MLflow's pictures and the report draw from the files it writes.
     """
@@ -58,7 +60,9 @@ class Gallery:
             if isinstance(record, GridTask):
                 (is_right,) = record.are_right(question[None], prediction[None], answer[None])
             else:
-                is_right = np.array_equal(prediction, answer)
+                # Padding is neither labelled nor drawn, so only the decoded grids are compared.
+                is_right = np.array_equal(decode(prediction, side), decode(answer, side))
+            # The last batch of a puzzle is that of the most steps.
             example["is_right"] = bool(is_right)
 
     def share(self, processes: Processes) -> None:

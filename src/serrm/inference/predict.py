@@ -36,15 +36,16 @@ class LoadedModel:
     model: RecurrentModel
     settings: RunSettings
     config: dict[str, Any]
-    # EMA weights during training; the last are those of the checkpoint itself.
+    # EMA weights during training, oldest first; the last are those of the checkpoint itself.
     snapshots: tuple[Path, ...] = ()
 
 
 def load_model(checkpoint: Path, device: torch.device, *, has_dropout: bool = False) -> LoadedModel:
     """Load the model of a checkpoint with its EMA weights on `device`, with native kernels where they fit.
 
-    `has_dropout` keeps attention dropout active, a fault of the published code that can be switched on.
-    ValueError if the directory is no checkpoint, is damaged, or its weights do not fit its settings.
+    Call `accelerate` again to choose otherwise. `has_dropout` keeps attention dropout active, a fault of the published
+    code that can be switched on. ValueError if the directory is no checkpoint, is damaged, or its
+    weights do not fit its settings.
     """
     check(checkpoint)
     try:
@@ -79,7 +80,7 @@ def load_snapshot(model: RecurrentModel, path: Path) -> dict[str, int | float]:
 
 Questions = Stream | PuzzleArrays | ArcEvaluation  # on grids of one size, numbered from 0
 # (number of the first question, batch) → rows of the task-type table
-TaskVectors = Callable[[int, Examples], Float[Tensor, "B W"] | None]
+TaskVectorsOf = Callable[[int, Examples], Float[Tensor, "B W"] | None]
 
 
 class Predicted(NamedTuple):
@@ -102,24 +103,24 @@ class Predictor:
     dtype: torch.dtype = torch.float32
     processes: Processes = ALONE
 
-    def rows(self, side: int, num_symbols: int) -> int:
+    def puzzles_at_once(self, side: int, num_symbols: int) -> int:
         """Number of puzzles of a side in a batch."""
-        return rows_at_once(side, self.batch_size, num_symbols)
+        return puzzles_at_once(side, self.batch_size, num_symbols)
 
     def batches(
         self,
         questions: Questions,
         steps: Collection[int],
         description: str,
-        task_vectors: TaskVectors | None = None,
+        task_vectors_of: TaskVectorsOf | None = None,
     ) -> Iterator[Predicted]:
         """Predictions after each number of steps for all questions, batch by batch.
 
-        Several processes share the batches of a single process in turn. `task_vectors` are by default the rows of the
-        table for the batch's task types. `description` heads the progress bar.
+        Several processes share the batches of a single process in turn. `task_vectors_of` gives by default the rows of
+        the table for the batch's task types. `description` heads the progress bar.
         """
         model, processes = self.loaded.model, self.processes
-        size = self.rows(questions.side, questions.num_symbols)
+        size = self.puzzles_at_once(questions.side, questions.num_symbols)
         starts = range(processes.rank * size, questions.num_examples, processes.num * size)
         for start in with_progress(
             starts, description, len(starts), unit="batch", is_quiet=not processes.is_first
@@ -127,7 +128,7 @@ class Predictor:
             batch = questions.gather(start, min(size, questions.num_examples - start))
             tokens = torch.from_numpy(batch.questions.astype(np.int64)).to(model.initial.device)
             types = torch.from_numpy(batch.task_types).to(model.initial.device)
-            vectors = task_vectors(start, batch) if task_vectors else model.task_vectors(types)
+            vectors = task_vectors_of(start, batch) if task_vectors_of else model.task_vectors(types)
             outputs = predict(model, tokens, questions.num_symbols, steps, self.dtype, vectors, size)
             for step, output in outputs:
                 yield Predicted(start, batch, step, output.logits, output.halting, symbols_of(output.logits))
@@ -140,17 +141,17 @@ def predict(
     steps: Collection[int],
     dtype: torch.dtype = torch.float32,
     task_vectors: Float[Tensor, "B W"] | None = None,
-    rows: int | None = None,
+    batch_rows: int | None = None,
 ) -> Iterator[tuple[int, StepOutput]]:
     """Yield (step, output) after each of the `steps`, ascending; by default with the first task type.
 
-    Compiled networks always get `rows` puzzles (`supervision_step`).
+    Compiled networks always get `batch_rows` puzzles (`supervision_step`).
     """
     if task_vectors is None:
         task_vectors = model.task_vectors(torch.zeros(len(tokens), dtype=torch.long, device=tokens.device))
     state = model.initial_state(len(tokens), tokens.shape[1], num_symbols, dtype)
     for step in range(1, max(steps) + 1):
-        output = supervision_step(model, state, tokens, task_vectors, rows or len(tokens))
+        output = supervision_step(model, state, tokens, task_vectors, batch_rows or len(tokens))
         state = output.state
         if step in steps:
             yield step, output
@@ -162,13 +163,13 @@ def supervision_step(
     state: State,
     tokens: Int[Tensor, "B I"],
     task_vectors: Float[Tensor, "B W"] | None,
-    rows: int,
+    batch_rows: int,
 ) -> StepOutput:
-    """A step without gradient; for compiled networks a smaller batch is filled up to `rows`, and the output cut."""
+    """A step without gradient; for compiled networks a batch is filled up to `batch_rows`, and the output cut."""
     num = len(tokens)
-    if num < rows and runs_compiled(model, state[0].dtype):
-        state, tokens = tuple(filled_up(part, rows) for part in state), filled_up(tokens, rows)
-        task_vectors = None if task_vectors is None else filled_up(task_vectors, rows)
+    if num < batch_rows and runs_compiled(model, state[0].dtype):
+        state, tokens = tuple(filled_up(part, batch_rows) for part in state), filled_up(tokens, batch_rows)
+        task_vectors = None if task_vectors is None else filled_up(task_vectors, batch_rows)
     output: StepOutput = model(state, tokens, task_vectors)
     halting = None if output.halting is None else output.halting[:num]
     return StepOutput(tuple(part[:num] for part in output.state), output.logits[:num], halting)
@@ -200,12 +201,12 @@ def refusal(model: RecurrentModel, side: int, num_symbols: int) -> str | None:
     return None
 
 
-def rows_at_once(side: int, batch_size: int, num_symbols: int) -> int:
+def puzzles_at_once(side: int, batch_size: int, num_symbols: int) -> int:
     """Number of puzzles of a side that need the memory of `batch_size` 9×9 Sudoku; attention grows with I²K."""
     return max(1, batch_size * 9**5 // (side**4 * (num_symbols - NUM_SPECIAL)))
 
 
-def rows_in_memory(model: RecurrentModel, side: int, num_symbols: int, dtype: torch.dtype) -> int:
+def puzzles_in_memory(model: RecurrentModel, side: int, num_symbols: int, dtype: torch.dtype) -> int:
     """Number of puzzles of a side that fit half of a GPU's free memory, or CPU_BYTES."""
     state, device = model.initial_state(1, side**2, num_symbols, dtype), model.initial.device
     free = torch.cuda.mem_get_info(device)[0] // 2 if device.type == "cuda" else CPU_BYTES

@@ -28,7 +28,9 @@ from serrm.training.parts import LossSettings
 
 # The least probability of a guess, because the network is wrong more often than its probabilities suggest.
 LEAST_PROBABILITY = 0.02
-UNSOLVED = 0.67  # probability that an attempt at a right filling fails
+# The probability that an attempt at a right filling fails. A further guess helps only if it did, so each guess more
+# costs −log of this.
+MISS_PROBABILITY = 0.67
 
 Tokens = UInt8[np.ndarray, " I"]
 Probabilities = Float32[np.ndarray, "I K"]  # of the symbols of every cell
@@ -36,21 +38,21 @@ Probabilities = Float32[np.ndarray, "I K"]  # of the symbols of every cell
 
 @dataclass(frozen=True)
 class Limits:
-    """Supervision steps of a puzzle's first attempt, and how many attempts with guesses may follow it.
+    """Supervision steps of a puzzle's first attempt, and how many more attempts, with guesses, may follow it.
 
     An attempt also ends when its answer has been the same for `patience` further steps. When the puzzle's share of the
     time of its batches reaches `seconds`, the attempt ends and no other follows.
     """
 
     max_steps: int
-    guesses: int = 0
+    more_attempts: int = 0
     patience: int | None = None
     seconds: float = math.inf
 
     @property
     def budget(self) -> int:
         """The most supervision steps that a puzzle takes."""
-        return self.max_steps + self.guesses * GUESS_STEPS
+        return self.max_steps + self.more_attempts * GUESS_STEPS
 
 
 @dataclass(eq=False)
@@ -74,7 +76,7 @@ class Search:
     seconds: float = 0.0
 
     def __post_init__(self) -> None:
-        # A heap of (cost, age, question with guesses); the question without guesses is the first.
+        # A heap of (cost, order of entry, question with guesses); the question without guesses is the first.
         self.queue: list[tuple[float, int, Tokens]] = [(0.0, 0, self.question)]
         self.seen: set[bytes] = set()
         self.filling, self.cost, self.steps_left = self.question, 0.0, 0
@@ -83,15 +85,15 @@ class Search:
     def begin(self, limits: Limits) -> bool:
         """Begin the next attempt; False if there is nothing left to try."""
         is_late = self.seconds >= limits.seconds
-        if self.is_verified or is_late or self.attempts > limits.guesses or not self.queue:
+        if self.is_verified or is_late or self.attempts > limits.more_attempts or not self.queue:
             return False
         self.cost, _, self.filling = heapq.heappop(self.queue)
         self.steps_left = GUESS_STEPS if self.attempts else limits.max_steps
         self.attempts, self.predictions = self.attempts + 1, []
         return True
 
-    def is_over(self, prediction: Tokens, is_verified: bool, patience: int | None) -> bool:
-        """Count a supervision step of the attempt; returns True if it was the last."""
+    def take_step(self, prediction: Tokens, is_verified: bool, patience: int | None) -> bool:
+        """Count a supervision step of the attempt and keep its prediction; returns True if it was the last."""
         self.predictions.append(prediction)
         self.steps, self.steps_left, self.is_verified = self.steps + 1, self.steps_left - 1, is_verified
         has_settled = False
@@ -113,7 +115,7 @@ class Search:
             if filled.tobytes() not in self.seen:
                 self.seen.add(filled.tobytes())
                 # −log, so that costs add up to −log of the joint probability.
-                cost = self.cost - math.log(max(probability, LEAST_PROBABILITY) * UNSOLVED)
+                cost = self.cost - math.log(max(probability, LEAST_PROBABILITY) * MISS_PROBABILITY)
                 heapq.heappush(self.queue, (cost, len(self.seen), filled))
 
 
@@ -125,6 +127,7 @@ def fillings(question: Tokens, probabilities: Probabilities, task: Task) -> Iter
         return
     symbols = probabilities[:, task.blank + 1 :]
     _, second, third = -np.sort(-symbols, axis=1)[:, :3].T
+    # Large where the second symbol is likely and the third is not; the first is then at most 1 − second.
     cell = int(np.where(is_open, second - 2 * third, -np.inf).argmax())
     filled = np.repeat(question[None], symbols.shape[1], axis=0)
     filled[:, cell] = np.arange(task.blank + 1, probabilities.shape[1])
@@ -134,7 +137,7 @@ def fillings(question: Tokens, probabilities: Probabilities, task: Task) -> Iter
 
 def search(
     model: RecurrentModel,
-    puzzles: Iterable[Search],
+    searches: Iterable[Search],
     num_symbols: int,
     task: Task,
     limits: Limits,
@@ -142,11 +145,11 @@ def search(
     loss: LossSettings,
     dtype: torch.dtype = torch.float32,
 ) -> Iterator[Search]:
-    """Yield puzzles of one size as they finish; read the next puzzle when a row of the batch is free.
+    """Yield the searches of puzzles of one size as they finish; read the next puzzle when a row of the batch is free.
 
     `loss` is the loss that the model was trained with.
     """
-    unread, device = iter(puzzles), model.initial.device
+    unread, device = iter(searches), model.initial.device
     active: list[Search] = []  # whose states are in `state`, in this order
     new: list[Search] = []
     state: State = ()
@@ -176,7 +179,7 @@ def search(
         stays, ends = list[int](), list[int]()
         for row, puzzle in enumerate(batch):
             puzzle.seconds += seconds
-            is_over = puzzle.is_over(predictions[row], is_verified[row], limits.patience)
+            is_over = puzzle.take_step(predictions[row], is_verified[row], limits.patience)
             (ends if is_over or puzzle.seconds >= limits.seconds else stays).append(row)
         active, new = batch, []
         if not ends:

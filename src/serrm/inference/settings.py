@@ -13,7 +13,7 @@ GUESS_STEPS = 4  # supervision steps per guess, after which answers have settled
 HEADLINE_STEPS = 16  # supervision steps of the paper's tables and of equivariance pairs
 
 
-def usual_headline(steps: Collection[int]) -> int:
+def usual_headline_steps(steps: Collection[int]) -> int:
     """16 supervision steps, or the most that are scored where 16 are not."""
     return HEADLINE_STEPS if HEADLINE_STEPS in steps else max(steps)
 
@@ -37,7 +37,8 @@ class EvaluateSettings(Settings):
     steps: tuple[PositiveInt, ...] = Field(min_length=1)
     """Supervision steps after which to score."""
     headline_steps: PositiveInt | None = None
-    """The one of `steps` whose scores headlines and learning curves show; null: 16, or else the most."""
+    """The one of `steps` whose scores headlines and learning curves show; null: 16, or the most if 16 is not in `steps`
+    (curves: the smaller of 16 and the most)."""
     batch_size: PositiveInt
     """Batch size for 9×9 puzzles; larger grids get smaller batches."""
     precision: Literal["float32", "bfloat16", "auto"]
@@ -45,11 +46,11 @@ class EvaluateSettings(Settings):
     compile: bool
     """Use torch.compile on a GPU."""
     curve_puzzles: NonNegativeInt
-    """Puzzles for each point of the learning curve; 0: no curve."""
+    """Puzzles (ARC-AGI: test inputs) for each point of the learning curve; 0: no curve."""
     examples: NonNegativeInt = 4
-    """Predictions of each test set kept for drawing."""
+    """Predictions of each test set kept for pictures."""
     task_types: tuple[TaskType, ...] = ("right",)
-    """ARC-AGI: task-type embeddings to score with."""
+    """Rows of the task-type table to score with (ARC-AGI)."""
     test_time_compute: ComputeSettings | None = None
     """Scores against supervision steps and guesses, where answers can be verified (Sudoku and mazes)."""
     equivariance_pairs: NonNegativeInt = 0
@@ -65,7 +66,7 @@ class EvaluateSettings(Settings):
     @property
     def headline(self) -> int:
         """Supervision steps of the headline's scores."""
-        return self.headline_steps or usual_headline(self.steps)
+        return self.headline_steps or usual_headline_steps(self.steps)
 
     @property
     def curve_steps(self) -> int:

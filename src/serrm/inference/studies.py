@@ -14,7 +14,7 @@ from jaxtyping import Float, UInt8
 from torch import Tensor
 
 from serrm.arrays.arc import ArcEvaluation, open_arc_evaluation
-from serrm.arrays.stream import Examples, PuzzleArrays, Stream, open_arrays, trained_size
+from serrm.arrays.stream import Examples, PuzzleArrays, Stream, open_arrays, set_of_side
 from serrm.core.processes import ALONE
 from serrm.core.progress import with_progress
 from serrm.core.randomness import Purpose, keyed_rng
@@ -28,9 +28,9 @@ from serrm.scoring.schema import ComputePoint, Equivariance, PermutedPuzzle
 from serrm.scoring.tally import rates
 
 
-def of_trained_size(loaded: predict.LoadedModel, arrays: Path) -> PuzzleArrays | None:
+def puzzles_of_trained_size(loaded: predict.LoadedModel, arrays: Path) -> PuzzleArrays | None:
     """The test puzzles of the size trained on; None if the task's arrays have no such set."""
-    name = trained_size(arrays, loaded.config["side"])
+    name = set_of_side(arrays, loaded.config["side"])
     return None if name is None else open_arrays(arrays, name)
 
 
@@ -44,7 +44,7 @@ def compute_points(
     settings = run.evaluate.test_time_compute
     if settings is None or TASKS[run.kind].verify is None:
         return (), ()
-    puzzles = of_trained_size(predictor.loaded, arrays)
+    puzzles = puzzles_of_trained_size(predictor.loaded, arrays)
     return ((), ()) if puzzles is None else search_points(predictor, puzzles, settings)
 
 
@@ -56,18 +56,18 @@ def search_points(
     Returns a point per limit of steps, where every puzzle stops at its first verified answer, and a point per limit of
     attempts, where attempts after the first have guesses.
     """
-    puzzles, first = puzzles.first(settings.num_puzzles), settings.attempt_steps
-    limits = () if TASKS[puzzles.task].allows is None else sorted(settings.guesses)
+    puzzles, attempt_steps = puzzles.first(settings.num_puzzles), settings.attempt_steps
+    numbers_of_attempts = () if TASKS[puzzles.task].allows is None else sorted(settings.guesses)
     first_verified, guesses = list[ComputePoint](), list[ComputePoint]()
     outcomes = _searched(predictor, puzzles, Limits(max(settings.max_steps)))
     for most in sorted(settings.max_steps):
         num_right = sum(outcome.is_right and outcome.steps <= most for outcome in outcomes)
         first_verified.append(_point(outcomes, Limits(most), num_right))
-    if limits:
-        outcomes = _searched(predictor, puzzles, Limits(first, max(limits) - 1))
-    for num in limits:
+    if numbers_of_attempts:
+        outcomes = _searched(predictor, puzzles, Limits(attempt_steps, max(numbers_of_attempts) - 1))
+    for num in numbers_of_attempts:
         num_right = sum(outcome.is_right and outcome.attempts <= num for outcome in outcomes)
-        guesses.append(_point(outcomes, Limits(first, num - 1), num_right))
+        guesses.append(_point(outcomes, Limits(attempt_steps, num - 1), num_right))
     return tuple(first_verified), tuple(guesses)
 
 
@@ -90,9 +90,9 @@ def _searched(predictor: predict.Predictor, puzzles: PuzzleArrays, limits: Limit
         unit="puzzle",
         is_quiet=not processes.is_first,
     )
-    rows, outcomes = predictor.rows(puzzles.side, num_symbols), list[Outcome]()
+    batch_size, outcomes = predictor.puzzles_at_once(puzzles.side, num_symbols), list[Outcome]()
     loss = predictor.loaded.settings.train.loss
-    for puzzle in search(model, searches, num_symbols, task, limits, rows, loss, predictor.dtype):
+    for puzzle in search(model, searches, num_symbols, task, limits, batch_size, loss, predictor.dtype):
         assert puzzle.answer is not None
         grids = puzzle.question[None], puzzle.answer[None], puzzles.answers[puzzle.key][None]
         is_right = puzzle.is_verified and bool(task.are_right(*grids)[0])
@@ -104,7 +104,7 @@ def _point(outcomes: Sequence[Outcome], limits: Limits, num_right: int) -> Compu
     mean = sum(min(outcome.steps, limits.budget) for outcome in outcomes) / len(outcomes)
     scores = rates({"fsr": (num_right, len(outcomes))})
     return ComputePoint(
-        num_attempts=limits.guesses + 1,
+        num_attempts=limits.more_attempts + 1,
         max_steps=limits.max_steps,
         num_puzzles=len(outcomes),
         mean_steps=mean,
@@ -118,15 +118,16 @@ def symmetric_questions(loaded: predict.LoadedModel, arrays: Path) -> PuzzleArra
     if not task.permuted:
         return None
     if isinstance(task, GridTask):
-        return of_trained_size(loaded, arrays)
+        return puzzles_of_trained_size(loaded, arrays)
     return open_arc_evaluation(arrays, num_variants=1)
 
 
 def equivariance(
     predictor: predict.Predictor, questions: PuzzleArrays | ArcEvaluation, num: int, seed: int
 ) -> Equivariance:
-    """Compare predictions for puzzles with permuted symbols with the permuted predictions for the puzzles.
+    """Compare f(πx) with πf(x): predictions for permuted puzzles, and permuted predictions for the puzzles.
 
+    Both are those after 16 supervision steps, or after the most that the family scores; headline steps have no effect.
     The example is the first pair that differs, or the first pair if none differs.
 
     In ARC-AGI only the colours of the decoded grid are compared, and task types that hold colours are permuted too.
@@ -138,7 +139,7 @@ def equivariance(
     def permuted(start: int, num: int) -> Examples:
         return (batch := questions.gather(start, num))._replace(questions=permutation[batch.questions])
 
-    def vectors(_: int, batch: Examples) -> Float[Tensor, "B W"] | None:
+    def permuted_vectors(_: int, batch: Examples) -> Float[Tensor, "B W"] | None:
         rows = model.task_vectors(torch.from_numpy(batch.task_types).to(model.initial.device))
         moved = torch.from_numpy(permutation).long().to(model.initial.device)
         return None if rows is None else model.embedding.permuted(rows, moved)
@@ -146,7 +147,9 @@ def equivariance(
     num = min(num, questions.num_examples)
     step = max(predictor.loaded.settings.model.evaluation_steps, default=HEADLINE_STEPS)
     plain = _predicted(predictor, Stream(questions.side, questions.num_symbols, num, questions.gather), step)
-    after = _predicted(predictor, Stream(questions.side, questions.num_symbols, num, permuted), step, vectors)
+    after = _predicted(
+        predictor, Stream(questions.side, questions.num_symbols, num, permuted), step, permuted_vectors
+    )
     is_identical = (permutation[plain] == after).all(axis=1)
     shown = int(np.argmin(is_identical))
     question = questions.gather(shown, 1).questions[0]
@@ -166,14 +169,17 @@ def equivariance(
 
 
 def _predicted(
-    predictor: predict.Predictor, questions: Stream, step: int, vectors: predict.TaskVectors | None = None
+    predictor: predict.Predictor,
+    questions: Stream,
+    step: int,
+    task_vectors_of: predict.TaskVectorsOf | None = None,
 ) -> UInt8[np.ndarray, "N I"]:
     """Predictions by this process alone, in float32, because equivariance holds only up to rounding.
 
     In ARC-AGI all cells outside the decoded grid are padding.
     """
     alone = replace(predictor, dtype=torch.float32, processes=ALONE)
-    batches = alone.batches(questions, (step,), "permuted symbols", vectors)
+    batches = alone.batches(questions, (step,), "permuted symbols", task_vectors_of)
     tokens = np.concatenate([part.tokens for part in batches])
     if isinstance(TASKS[predictor.loaded.settings.kind], GridTask):
         return tokens

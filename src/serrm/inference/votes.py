@@ -18,7 +18,7 @@ from serrm.arrays.stream import Examples
 from serrm.core.randomness import Purpose, keyed_rng
 from serrm.inference import predict
 from serrm.inference.gallery import Gallery
-from serrm.inference.settings import ScoringSettings, usual_headline
+from serrm.inference.settings import ScoringSettings, usual_headline_steps
 from serrm.models.recurrence import RecurrentModel
 from serrm.scoring.metrics import NUM_ATTEMPTS
 from serrm.scoring.schema import RefusedSet, ScoredSet, TaskType, digest
@@ -52,7 +52,7 @@ def vote_scores(
     questions: ArcEvaluation, tallies: Tallies, task_type: TaskType = "right", headline: int | None = None
 ) -> ScoredSet:
     """The scores of the votes, and the credit of every puzzle after `headline` steps (by default the usual number)."""
-    steps_of_headline = headline or usual_headline(tallies)
+    steps_of_headline = headline or usual_headline_steps(tallies)
     return ScoredSet(
         side=questions.side,
         num_puzzles=len(questions.answers()),
@@ -88,14 +88,14 @@ def vote(
     `seed` draws random task types.
     """
     tallies, num_votes = {step: ArcTally(questions.answers()) for step in steps}, questions.num_votes
-    vectors = partial(task_vectors, predictor.loaded.model, task_type, seed)
+    task_vectors_of = partial(rows_for_task_type, predictor.loaded.model, task_type, seed)
     loss = predictor.loaded.settings.train.loss
 
     def name(number: int) -> str:
         ((puzzle, test),) = questions.inputs(number * num_votes, 1)
         return f"{puzzle}, test {test + 1}"
 
-    for predicted in predictor.batches(questions, steps, "voting", vectors):
+    for predicted in predictor.batches(questions, steps, "voting", task_vectors_of):
         inputs = questions.inputs(predicted.start, len(predicted.tokens))
         grids = questions.undo(predicted.start, predicted.tokens)
         confidences = predict.confidences(predicted.logits, loss).tolist()
@@ -117,7 +117,7 @@ def pooled(of_processes: Sequence[Tallies]) -> Tallies:
     return reduce(include, of_processes)
 
 
-def task_vectors(
+def rows_for_task_type(
     model: RecurrentModel, task_type: TaskType, seed: int, start: int, batch: Examples
 ) -> Float[Tensor, "B W"] | None:
     """Rows of the task-type table: those of the puzzles, zeros, or random ones; None for a model without a table."""

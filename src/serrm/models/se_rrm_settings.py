@@ -70,11 +70,6 @@ class SeRrmSettings(FamilySettings):
             return "planes"
         return "symbols" if self.symbols == "tied" else ""
 
-    @property
-    def takes_larger_grids(self) -> bool:
-        """True for tied symbols, unless positions are learned."""
-        return self.symbols == "tied" and POSITIONS[self.positions].learned is None
-
     def build(self, sizes: ModelSizes, generator: "Rng") -> "RecurrentModel":
         """An SE-RRM (`serrm.models.se_rrm`)."""
         from serrm.models.se_rrm import build_se_rrm

@@ -104,11 +104,6 @@ class FamilySettings(Settings):
         """True if the model has a table of task types, which has its own learning rate."""
         return True
 
-    @property
-    def takes_larger_grids(self) -> bool:
-        """True if weights learned for one size of grid take larger ones."""
-        return False
-
     def misfit(self, special: tuple[int, ...]) -> str:
         """The setting that does not fit an alphabet with these special tokens; empty if all do."""
         return ""

@@ -83,11 +83,10 @@ def evaluation_flops(run_settings: RunSettings, counts: Counts, scoring: Scoring
     if isinstance(TASKS[run_settings.kind], ArcTask):  # augmentations of a test input vote
         votes = run_settings.arrays.num_augmentations + 1
         passes = votes * len(settings.task_types)
-    takes_all = run_settings.model.takes_larger_grids
     set_flops = sum(
         num_puzzles * _step_flops(run_settings, side)
         for side, num_puzzles in counts.tests.items()
-        if takes_all or side <= counts.side
+        if _takes_side(run_settings, counts.side, side)
     )
     steps = 2 * HEADLINE_STEPS * min(settings.equivariance_pairs, num)
     steps += snapshots * settings.curve_steps * min(settings.curve_puzzles, num) * votes
@@ -95,6 +94,24 @@ def evaluation_flops(run_settings: RunSettings, counts: Counts, scoring: Scoring
         guessing = search.attempt_steps + (max(search.guesses) - 1) * GUESS_STEPS if search.guesses else 0
         steps += (max(search.max_steps) + guessing) * min(search.num_puzzles, num)
     return passes * max(settings.steps) * set_flops + steps * _step_flops(run_settings, counts.side)
+
+
+def _takes_side(run_settings: RunSettings, trained_side: int, side: int) -> bool:
+    """True if a model trained on grids of one side takes those of another, by a model on device meta."""
+    import torch
+
+    from serrm.inference.predict import refusal
+    from serrm.models.registry import empty_model
+
+    tokens = alphabet(run_settings.kind, trained_side)
+    with torch.device("meta"):
+        model = empty_model(
+            run_settings.model,
+            tokens.num_symbols,
+            num_positions=trained_side**2,
+            num_special=len(tokens.special),
+        )
+    return refusal(model, side, alphabet(run_settings.kind, side).num_symbols) is None
 
 
 def _step_flops(run_settings: RunSettings, side: int, halting: HaltingSettings | None = None) -> int:

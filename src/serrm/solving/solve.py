@@ -22,7 +22,7 @@ import torch
 from jaxtyping import UInt8
 
 from serrm.arrays.arc import ArcArrays, ArcEvaluation, draw_variants
-from serrm.inference.predict import LoadedModel, refusal, rows_at_once, rows_in_memory
+from serrm.inference.predict import LoadedModel, puzzles_at_once, puzzles_in_memory, refusal
 from serrm.inference.search import Limits, Search, search
 from serrm.inference.settings import GUESS_STEPS
 from serrm.kernels.precision import resolved_precision
@@ -292,9 +292,9 @@ def _solve_size(
     )
     dtype = DTYPES[resolved_precision(options.precision, device)]
     if options.batch_size is None:
-        rows = rows_in_memory(loaded.model, side, num_symbols, dtype)
+        rows = puzzles_in_memory(loaded.model, side, num_symbols, dtype)
     else:
-        rows = rows_at_once(side, options.batch_size, num_symbols)
+        rows = puzzles_at_once(side, options.batch_size, num_symbols)
     limits = options.limits(record, puzzles.num_searches)
     searches = (part for number in solvable for part in puzzles.searches(number))
     finished: dict[int, list[Search]] = {number: [] for number in solvable}

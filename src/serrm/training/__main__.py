@@ -19,7 +19,7 @@ ARRAYS = typer.Argument(..., exists=True, file_okay=False, help="Folder of the t
 TARGET = typer.Argument(..., help="Folder for the finished checkpoint.")
 SCRATCH = typer.Option(Path("data/scratch"), help="Folder of unfinished runs.")
 DEVICE = typer.Option("auto", help="auto, cpu, cuda, cuda:1, …")
-SECONDS = typer.Option(None, min=0, help="Stop with a checkpoint after this many seconds; by default never.")
+SECONDS = typer.Option(None, help="Stop with a checkpoint after this many seconds; by default never.")
 
 
 @app.command()
@@ -40,8 +40,9 @@ def main(
     from serrm.training.run import train
     from serrm.training.settings import RunSettings
 
+    execution = parse(Execution, {"device": device, "max_seconds": seconds}, lambda _: "--seconds")
     run = parse(RunSettings, json.loads(settings.read_text(encoding="utf-8")), settings.name)
-    train(run, arrays, target, scratch, Execution(device=device, max_seconds=seconds))
+    train(run, arrays, target, scratch, execution)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """Checkpoints: a directory with everything needed to resume bit for bit, written whole or not at all.
 
 `model.safetensors` holds the EMA weights, for evaluation and sharing; `training_state.pt` holds the raw weights, the
-optimiser, the EMA, the slots and the sampler's position; `config.json` holds the settings, data and results. Nothing
-in it depends on the machine's speed or the moment, so that repeating a training gives the same bytes.
+optimiser, the EMA, the slots and the number of examples drawn; `config.json` holds the settings, data and results.
+Nothing in it depends on the machine's speed or the moment, so that repeating a training gives the same bytes.
 `SHA256SUMS` holds the hashes of all files, which are checked whenever a checkpoint is read.
 """
 

@@ -300,7 +300,7 @@ class TrainingRun:
                 ", ".join(f"{key} {values[key]}" for key in changed) for values in (config, hardware)
             )
             masks = " and dropout masks" if self.settings.model.has_dropout else ""
-            message = "started with %s, resuming with %s: results will differ only by rounding%s"
+            message = "last run with %s, resuming with %s: results will differ only by rounding%s"
             log.warning(message, before, now, masks)
 
 
