@@ -26,7 +26,7 @@ from serrm.inference.predict import LoadedModel, load_model, predict, symbols_of
 from serrm.puzzles.raw import Puzzle
 from serrm.puzzles.sudoku.data import generate_puzzles
 from serrm.puzzles.sudoku.rules import BLANK
-from serrm.puzzles.sudoku.search import exact_model, exact_solver
+from serrm.puzzles.sudoku.search import cp_sat_model, cp_sat_solver
 from serrm.puzzles.tasks import alphabet
 from serrm.solving.model import PACKAGED
 from serrm.solving.solve import CONFIDENT, FIRST_STEPS
@@ -101,7 +101,7 @@ def hints_of(puzzle: Puzzle, proposal: Proposal) -> dict[str, dict[int, int]]:
 
 def effort_of(puzzle: Puzzle, hints: dict[int, int], *, has_presolve: bool) -> Effort:
     """Solve a puzzle once."""
-    (model, stands), solver = exact_model(puzzle.question, hints), exact_solver()
+    (model, stands), solver = cp_sat_model(puzzle.question, hints), cp_sat_solver()
     solver.parameters.cp_model_presolve = has_presolve
     start = time.perf_counter()
     solver.solve(model)

@@ -7,7 +7,7 @@ import typer
 from serrm.core.project import PARAMS, Layout
 
 
-def augment(task: str = typer.Argument(..., help="An entry of `tasks` in params.yaml.")) -> None:
+def augment(entry: str = typer.Argument(..., help="An entry of `tasks` in params.yaml.")) -> None:
     """Draw the training and test puzzles of a task and check every answer.
 
     Example: python -m stages augment sudoku
@@ -17,4 +17,6 @@ def augment(task: str = typer.Argument(..., help="An entry of `tasks` in params.
 
     params = read_params(Path(PARAMS))
     layout = Layout(params.profile)
-    write_sets(layout.raw / task, layout.augmented / task, params.kind(task), params.augment_settings(task))
+    write_sets(
+        layout.raw / entry, layout.augmented / entry, params.kind(entry), params.augment_settings(entry)
+    )

@@ -7,7 +7,7 @@ import typer
 from serrm.core.project import PARAMS, Layout
 
 
-def build_arrays(task: str = typer.Argument(..., help="An entry of `tasks` in params.yaml.")) -> None:
+def build_arrays(entry: str = typer.Argument(..., help="An entry of `tasks` in params.yaml.")) -> None:
     """Turn the puzzle sets of a task into arrays.
 
     Example: python -m stages build_arrays sudoku
@@ -17,4 +17,4 @@ def build_arrays(task: str = typer.Argument(..., help="An entry of `tasks` in pa
 
     params = read_params(Path(PARAMS))
     layout = Layout(params.profile)
-    build(layout.augmented / task, layout.arrays / task, params.kind(task), params.array_settings(task))
+    build(layout.augmented / entry, layout.arrays / entry, params.kind(entry), params.array_settings(entry))

@@ -1,4 +1,4 @@
-"""Source → data/<profile>/raw/<task>: the publishers' files, or generated ones in the same formats."""
+"""Source → data/<profile>/raw/<task>: the publishers' files, or generated ones in formats that later stages read."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ import typer
 from serrm.core.project import PARAMS, Layout
 
 
-def download(task: str = typer.Argument(..., help="An entry of `tasks` in params.yaml.")) -> None:
+def download(entry: str = typer.Argument(..., help="An entry of `tasks` in params.yaml.")) -> None:
     """Fetch, copy or generate the raw puzzles of a task, with a manifest of their hashes.
 
     Example: python -m stages download sudoku
@@ -16,5 +16,7 @@ def download(task: str = typer.Argument(..., help="An entry of `tasks` in params
     from serrm.sources.download import fetch
 
     params = read_params(Path(PARAMS))
-    layout, settings = Layout(params.profile), params.download_settings(task)
-    fetch(params.kind(task), settings.source, layout.raw / task, settings.seed, layout.scratch / "downloads")
+    layout, settings = Layout(params.profile), params.download_settings(entry)
+    fetch(
+        params.kind(entry), settings.source, layout.raw / entry, settings.seed, layout.scratch / "downloads"
+    )

@@ -55,7 +55,7 @@ def run_scores(profile: str, model: str, sets: dict[str, Any], **changes: Any) -
 
 def count_solutions(grid: UInt8[np.ndarray, " I"], limit: int = 2) -> int:
     """Solutions of a Sudoku according to CP-SAT, or `limit` if there are at least as many."""
-    return sum(1 for _ in islice(sudoku_search.solutions(grid, {}), limit))
+    return sum(1 for _ in islice(sudoku_search.cp_sat_solutions(grid, {}), limit))
 
 
 def is_solution(grid: UInt8[np.ndarray, " I"]) -> bool:
@@ -101,7 +101,7 @@ def describe(pairs: ArcPairs, row: int) -> TaskType:
 def write_arc_arrays(folder: Path, pairs: Mapping[PairName, Pair], canvas: int, num_variants: int) -> Path:
     """The arrays of ARC pairs, in a folder below theirs; all pairs that are not scored are trained on."""
     folder.mkdir(exist_ok=True)
-    write_pairs(folder / PAIRS, pairs, {name for name in pairs if not name.is_evaluated})
+    write_pairs(folder / PAIRS, pairs, {name for name in pairs if not name.is_scored})
     write_json(folder / AUDIT, {"canvas": canvas})
     build_arc_arrays(folder, folder / "arrays", task="arc_agi_1", num_variants=num_variants, seed=0)
     return folder / "arrays"

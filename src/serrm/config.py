@@ -23,7 +23,7 @@ from serrm.puzzles.raw import Counts
 from serrm.puzzles.settings import MIRROR, ArraySettings
 from serrm.puzzles.task import ArcTask, GridTask, Task
 from serrm.puzzles.tasks import TASKS
-from serrm.sources.download import download_kind
+from serrm.sources.download import download_settings_class
 from serrm.training.settings import Fidelity, RunSettings
 
 NO_FILES = Path("data/none")  # a committed file that never changes, because DVC needs a file
@@ -192,7 +192,9 @@ class Params(Settings):
         if section.files != NO_FILES:
             values["source"] = {**values["source"], "root": section.files}
         return parse(
-            download_kind(self.kind(task)), {**values, "seed": section.seed}, f"tasks.{task}.download"
+            download_settings_class(self.kind(task)),
+            {**values, "seed": section.seed},
+            f"tasks.{task}.download",
         )
 
     def augment_settings(self, task: str) -> Settings:

@@ -70,7 +70,7 @@ def test_the_packaged_arc_agi_1_is_complete_and_audited(packaged: Path, tmp_path
         )
     leaks = {PairName(**leak["trained"]) for leak in audit["leaks"]}
     assert all(
-        row["is_trained"] == (not name_of(row).is_evaluated and name_of(row) not in leaks) for row in rows
+        row["is_trained"] == (not name_of(row).is_scored and name_of(row) not in leaks) for row in rows
     )
     assert audit["num_published"] == audit["num_fitting"] == audit["num_puzzles"]
     assert audit["num_puzzles"] == {"training": 400, "evaluation": 400, "concept": 0}
@@ -97,7 +97,7 @@ def test_reported_only_the_pairs_are_those_of_the_paper(
 ) -> None:
     """Other states of the evaluation puzzles of ARC-AGI-2 have 167 test pairs."""
     rows, audit = write(packaged, tmp_path / "set", version, audit="report")
-    assert all(row["is_trained"] != name_of(row).is_evaluated for row in rows)
+    assert all(row["is_trained"] != name_of(row).is_scored for row in rows)
     assert audit["num_puzzles"] == {"training": counts[0], "evaluation": counts[1], "concept": 0}
     assert audit["num_test_pairs"] == num_tests
     everything = arc_data.ArcSubsetSettings(**ALL)
@@ -111,7 +111,7 @@ def test_held_out_training_puzzles_replace_evaluation_puzzles(packaged: Path, tm
     assert audit["num_puzzles"] == {"training": 20, "evaluation": 0, "concept": 0, "held_out": 15}
     leaks = {PairName(**leak["trained"]) for leak in audit["leaks"]}
     assert all(
-        row["is_trained"] == (not name_of(row).is_evaluated and name_of(row) not in leaks) for row in rows
+        row["is_trained"] == (not name_of(row).is_scored and name_of(row) not in leaks) for row in rows
     )
     published = {name.puzzle: name.collection for name in read_raw(packaged, 2)}
     assert {published[row["puzzle"]] for row in rows} == {"training"}
@@ -123,7 +123,7 @@ def test_held_out_training_puzzles_replace_evaluation_puzzles(packaged: Path, tm
     forms = canonical_forms(named([row for row in rows if row["collection"] == "held_out"]))
     assert not {*forms.values()} & {*canonical_forms(evaluated).values()}
     assert not {name.puzzle for name in forms} & {name.puzzle for name in evaluated}
-    tests = {form for name, form in forms.items() if name.is_evaluated}
+    tests = {form for name, form in forms.items() if name.is_scored}
     assert not tests & {*canonical_forms(named([row for row in rows if row["is_trained"]])).values()}
 
 
@@ -184,7 +184,7 @@ def test_no_equivalent_of_a_test_pair_is_trained_on_and_nothing_else_is_dropped(
 ) -> None:
     raw = fill_raw(tmp_path / "raw", make_sets(12, seed=side, side=side))
     rows, audit = write(raw, tmp_path / "set")
-    tests = [row for row in rows if name_of(row).is_evaluated]
+    tests = [row for row in rows if name_of(row).is_scored]
     forbidden = set().union(*(equivalents(pair_of(row)) for row in tests))
     for row in rows:
         pair = pair_of(row)

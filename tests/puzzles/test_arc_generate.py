@@ -306,7 +306,7 @@ def test_the_files_are_those_of_kaggle_and_no_pair_is_dropped(
     fetch(f"arc_agi_{version}", SMALL, raw, seed=0)
     manifest = read_manifest(raw)
     assert sorted(file.name for file in manifest.files) == sorted(
-        arc_data.mirrored(Mirror(kind="mirror", root=tmp_path))
+        arc_data.mirror_files(Mirror(kind="mirror", root=tmp_path))
     )
     pairs = arc_data.read_raw(raw, version)
     assert not arc_data.read_raw(raw, 2 if version == 1 else 1)

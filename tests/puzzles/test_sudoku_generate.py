@@ -26,8 +26,8 @@ def test_the_search_agrees_with_cp_sat(side: int, share: float, num_changes: int
     grid = random_solution(side, rng)
     grid[rng.random(side**2) > share] = BLANK
     grid[rng.permutation(side**2)[:num_changes]] = rng.integers(2, side + 2)
-    num, board = count_solutions(grid, limit=3), sudoku_search.board_of(side)
-    solutions = sudoku_search.search(sudoku_search.place_clues(grid.tolist(), board), board)
+    num, masks = count_solutions(grid, limit=3), sudoku_search.masks_of(side)
+    solutions = sudoku_search.search(sudoku_search.place_clues(grid.tolist(), masks), masks)
     assert sum(1 for _ in islice(solutions, 3)) == num
     solution = grid_task("sudoku").solution(grid)
     assert (solution is not None) == (num > 0)

@@ -15,7 +15,7 @@ import requests
 from serrm.core.files import data_hash
 from serrm.puzzles.sudoku.data import SudokuSubsetSettings
 from serrm.puzzles.tasks import TASKS
-from serrm.sources.download import download_kind, fetch
+from serrm.sources.download import download_settings_class, fetch
 from tests.references import read_manifest
 
 NUM_EACH = 2  # files of an archive that match a pattern
@@ -24,7 +24,11 @@ TASK_NAMES = ["sudoku", "maze", "arc_agi_2"]
 
 
 def source_of(task: str, **values: Any) -> Any:
-    return download_kind(task).model_validate({"source": {**values, **MORE.get(task, {})}, "seed": 0}).source
+    return (
+        download_settings_class(task)
+        .model_validate({"source": {**values, **MORE.get(task, {})}, "seed": 0})
+        .source
+    )
 
 
 def contents(raw: Path) -> dict[str, bytes]:
@@ -162,7 +166,7 @@ def fill_mirror(root: Path, task: str) -> Any:
     (root / "sudoku-4x4").mkdir(exist_ok=True)
     (root / "sudoku-4x4/4x4_sudoku_unique_solution.csv").touch()
     source = source_of(task, kind="mirror", root=str(root))
-    for name in [*TASKS[task].mirrored(source), "sudoku-25x25/README.md", "other/train.csv"]:
+    for name in [*TASKS[task].mirror_files(source), "sudoku-25x25/README.md", "other/train.csv"]:
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(f"content of {name}")
         (root / name).chmod(0o444)
@@ -183,7 +187,7 @@ def test_the_mirror_is_copied_from_any_path_and_a_missing_file_is_named(tmp_path
         assert record.origin == f"mirror:{record.name}"
         assert (raw / record.name).read_text() == f"content of {record.name}"
         assert (raw / record.name).stat().st_mode & 0o200, "the copy can be written where the mirror cannot"
-    *_, name = TASKS[task].mirrored(source)
+    *_, name = TASKS[task].mirror_files(source)
     (source.root / name).unlink()
     with pytest.raises(ValueError, match=name.partition("/")[0]):
         fetch(task, source, tmp_path / "third", seed=0)

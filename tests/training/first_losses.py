@@ -35,7 +35,7 @@ def first_losses(profile: str, mirror: Path | None, folder: Path) -> str:
     task = params.runs[name].task
     section = params.tasks[task]
     if mirror is not None:
-        section.download["source"] = TASKS[params.kind(task)].mirror(section.download["source"], mirror)
+        section.download["source"] = TASKS[params.kind(task)].as_mirror(section.download["source"], mirror)
     settings, kind = params.download_settings(task), params.kind(task)
     fetch(kind, settings.source, folder / "raw", settings.seed, folder / "downloads")
     write_sets(folder / "raw", folder / "sets", kind, params.augment_settings(task))

@@ -44,7 +44,7 @@ def evaluate(
     """
     from serrm.core.devices import choose_device, keep_memory
     from serrm.core.files import write_output
-    from serrm.drawing.terminal import console, in_words, table
+    from serrm.drawing.terminal import console, table, with_interval
     from serrm.puzzles.tasks import TASKS
     from serrm.scoring.metrics import metrics_of
     from serrm.solving.model import checkpoint_of
@@ -66,7 +66,7 @@ def evaluate(
     for name, entry in sets.items():
         for step, values in entry.get("steps", {}).items():
             is_first = step == next(iter(entry["steps"]))
-            rates = (in_words(values, name, metric.unit.factor) for name, metric in metrics.items())
+            rates = (with_interval(values, name, metric.unit.factor) for name, metric in metrics.items())
             lines.add_row(*((name, str(entry["num_puzzles"])) if is_first else ("", "")), step, *rates)
         lines.add_section()
         remarks += [f"{name}: left out: {entry['reason']}"] if "reason" in entry else []

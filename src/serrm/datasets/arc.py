@@ -226,8 +226,8 @@ def audit_overlap(arc_agi_1: Forms, arc_agi_2: Forms) -> Entries:
 
 def split_scored(forms: Forms) -> tuple[Forms, Forms]:
     """The forms of the scored pairs, and those of the others."""
-    tests = {name: form for name, form in forms.items() if name.is_evaluated}
-    return tests, {name: form for name, form in forms.items() if not name.is_evaluated}
+    tests = {name: form for name, form in forms.items() if name.is_scored}
+    return tests, {name: form for name, form in forms.items() if not name.is_scored}
 
 
 def puzzles_of(names: Iterable[arc.PairName]) -> set[str]:

@@ -83,7 +83,7 @@ def table(*columns: str) -> Table:
     return result
 
 
-def in_words(values: Mapping[str, float], metric: str, factor: int = 100) -> str:
+def with_interval(values: Mapping[str, float], metric: str, factor: int = 100) -> str:
     """A score with its interval, by default in percent; a dash if there is no score."""
     if metric not in values:
         return "—"

@@ -44,7 +44,18 @@ STAGES = {"training": "stages.train", "scoring": "stages.evaluate"}
 IGNORED_IN = {"training": (), "scoring": ("serrm.training.optimizer",)}
 # Fields of a task's record, and modules of its folder, that change a run only through its arrays, or not at all.
 DATA_FIELDS = (
-    *("name", "source", "subset", "make", "published", "mirrored", "in_words", "count", "at_most", "mirror"),
+    *(
+        "name",
+        "source",
+        "subset",
+        "make",
+        "published",
+        "mirror_files",
+        "in_words",
+        "count",
+        "at_most",
+        "as_mirror",
+    ),
     *("raw_sets", "audit", "recognises", "text", "flaw", "solutions", "exact_method", "caveat", "checkpoint"),
     *("look", "judge", "keys", "samples", "examples", "permuted_note", "names_blanks"),
 )

@@ -93,7 +93,7 @@ def miniature(params: Params, mirror: Path | None = None, device: str = "auto") 
     for name, task in small["tasks"].items():
         source = task["download"]["source"]
         if mirror is not None and source["kind"] == "hub":
-            task["download"]["source"] = TASKS[params.kind(name)].mirror(source, mirror)
+            task["download"]["source"] = TASKS[params.kind(name)].as_mirror(source, mirror)
             task["files"] = str(mirror)
     return parse(Params, small, "the rehearsal's params")
 

@@ -1,7 +1,7 @@
 """Raw puzzles: the published files, one of their puzzles, and the sets that a task draws.
 
-A raw directory has the publishers' file names whatever the source; later stages read only these names. Generated
-puzzles are tables with answers (`serrm.puzzles.tables`). Paper: appendix, data sets.
+The name of a folder in a raw directory tells the source of its files; the readers of each task list the folders they
+know. Generated puzzles on square grids are tables with answers (`serrm.puzzles.tables`). Paper: appendix, data sets.
 """
 
 import math
@@ -23,7 +23,7 @@ class Published(NamedTuple):
     name: str
     sha256: str | None = None
     num_files: dict[str, int] | None = None  # of an archive: the number of files that match a pattern
-    is_flat: bool = False  # the archive's files lose their paths in the archive
+    is_flat: bool = False  # files go straight into the folder, without their paths in the archive
 
 
 def hugging_face(repository: str, revision: str, folder: str, sha256: dict[str, str]) -> list[Published]:
@@ -47,7 +47,9 @@ def github_archive(
 class Puzzle:
     """A puzzle on a square grid of I = side² cells, as tokens.
 
-    `answer` is None if it is not known, `source` the data set, `rating` the publisher's difficulty.
+    `answer` is None if it is not known. `source` is the column of that name in published tables, such as a data set;
+    "generated" or "crop" in ours; or the difficulty of a published 25×25 puzzle. `rating` is the publisher's
+    difficulty, or the number of steps of a maze.
     """
 
     question: Tokens

@@ -1,4 +1,4 @@
-"""Settings of the data stages that tasks share: kinds of sources, subsets, augmentations, hints."""
+"""Settings that tasks share: of the data stages (kinds of sources, subsets, augmentations), and hints of training."""
 
 from pathlib import Path
 from typing import Final, Literal
@@ -9,7 +9,7 @@ from serrm.core.settings import Settings
 
 MIRROR: Final = "mirror"  # the kind of source that reads a folder of the user
 Scored = Literal["evaluation", "held_out"]
-"""The test sets, or puzzles of no score to choose settings on."""
+"""`evaluation`: the test sets. `held_out`: validation puzzles, on which settings are chosen."""
 
 
 class Hub(Settings):
@@ -45,7 +45,10 @@ class ArraySettings(Settings):
 
 
 class HintSettings(Settings):
-    """Cells of the answer that the first questions show: in example n, up to max_cells · (1 − n / examples)."""
+    """Cells of the answer that the first training examples show.
+
+    Example n shows up to max_cells · (1 − n / examples) of them.
+    """
 
     max_cells: PositiveInt
     """Largest number of squares shown; falls linearly to 0."""

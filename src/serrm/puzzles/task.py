@@ -53,7 +53,10 @@ class Alphabet:
 
 
 def as_mirror(source: Mapping[str, Any], root: Path) -> dict[str, Any]:
-    """The settings of a source of published files, changed to read them from a folder."""
+    """The settings of a source of published files, changed to read them from a folder.
+
+    The folder itself is set as `tasks.<task>.files`; `root` serves functions that look which files it has.
+    """
     return {**source, "kind": MIRROR}
 
 
@@ -63,23 +66,23 @@ class Task:
 
     name: str  # in reports
     alphabet: Callable[[int], Alphabet]  # side → the tokens of its grids
-    # Where puzzles come from. `source` are the kinds of the download stage's setting of that name, `make` is
-    # (source, directory, seed) → the origins of the files made here, `mirrored` is source → names of files to copy,
-    # and `in_words` describes (source, subset) for the notes beneath tables.
-    source: Any
+    # Where puzzles come from.
+    source: Any  # the type of the download stage's setting `source`, a union over `kind`
     subset: type[Settings]  # settings of the augment stage
     most_augmentations: int | None = None  # of a puzzle; None: any number
+    # (source, directory, seed) → the origins of the files that are made, not copied or downloaded.
     make: Callable[[Any, Path, int], dict[str, Origin]]
     published: Iterable[Published] = ()  # what the source `hub` downloads
-    mirrored: Callable[[Any], list[str]] = lambda source: []
-    in_words: Callable[[Any, Any], str]
-    # Plans: (source, subset) → the numbers of puzzles; the largest values of settings in a rehearsal; and (settings of
-    # the source `hub`, folder) → settings of the source `mirror`.
-    count: Callable[[Any, Any], Counts]
-    at_most: Mapping[str, int] = field(default_factory=dict)
-    mirror: Callable[[Mapping[str, Any], Path], dict[str, Any]] = as_mirror
+    mirror_files: Callable[[Any], list[str]] = lambda source: []  # source → names of files to copy
+    in_words: Callable[[Any, Any], str]  # (source, subset) → their description for the notes beneath tables
+    # Plans.
+    count: Callable[[Any, Any], Counts]  # (source, subset) → the numbers of puzzles
+    at_most: Mapping[str, int] = field(default_factory=dict)  # largest values of settings in `serrm rehearse`
+    # (settings of the source `hub`, folder) → settings of the source `mirror`.
+    as_mirror: Callable[[Mapping[str, Any], Path], dict[str, Any]] = as_mirror
     # Answers.
-    verify: Rule | None = None  # True for right predictions, without the label
+    # True for answers that obey the rules, without the label; `right_answers` says whether they are right.
+    verify: Rule | None = None
     # The right answers of a question: "one", the label, so that rule and label agree (Sudoku); "label", if there are
     # several and FSR counts only the label, as in the paper (mazes); or "any" that `verify` accepts (graph colouring).
     # Without a rule only the label is right.

@@ -28,9 +28,8 @@ class GridText:
     others: Mapping[str, int] = field(default_factory=dict)
     # side → the largest token; ValueError for a side that the task does not have.
     largest: Callable[[int], int]
-    # The token of a cell that a question leaves open, and the smallest that an answer may have in its place.
-    blank: int = 1
-    filling: int = 2
+    blank: int = 1  # the token of a cell that a question leaves open
+    least_in_answer: int = 2  # the smallest token that an answer may have in such a cell
     # Raises ValueError for tokens that are not a question.
     check_question: Callable[[Tokens], object] = lambda question: None
     # Users' puzzles: (question's symbols, side, answer's symbols) → their notation; None if the task has only this one.
@@ -94,7 +93,7 @@ class GridText:
         self.check_question(puzzle.question)
         if puzzle.answer is not None:
             is_open, is_kept = puzzle.question == self.blank, puzzle.question == puzzle.answer
-            wrong = np.flatnonzero(np.where(is_open, puzzle.answer < self.filling, ~is_kept))
+            wrong = np.flatnonzero(np.where(is_open, puzzle.answer < self.least_in_answer, ~is_kept))
             if wrong.size:
                 one, other = (self.format(tokens[wrong[:1]]) for tokens in (puzzle.question, puzzle.answer))
                 raise ValueError(

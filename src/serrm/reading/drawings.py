@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from serrm.puzzles.task import GridTask
 from serrm.puzzles.text import shorten
-from serrm.reading.question import Match, WrittenGrid, grid_records, is_drawn, is_puzzle, is_square
+from serrm.reading.question import Match, WrittenGrid, grid_records, is_drawn, is_grid_size, is_puzzle
 
 MIN_LENGTH = 9  # characters of a line that may be a whole puzzle
 MIN_SHARE = 0.75  # of a line's characters that must be the task's for the others to be an error
@@ -28,7 +28,7 @@ def find_drawing(lines: Sequence[str], start: int) -> Match | None:
 def _find(lines: Sequence[str], start: int, record: GridTask) -> Match | None:
     line = lines[start]
     first, side = start, len(line)
-    while first and lines[first - 1] == " " * side and is_wall(line):
+    while first and lines[first - 1] == " " * side and has_wall(line):
         first -= 1
     window = list[str]()
     for row in lines[first : first + side]:
@@ -41,9 +41,9 @@ def _find(lines: Sequence[str], start: int, record: GridTask) -> Match | None:
     if len(window) == side and has_marks and num_alone < 2 and (side**2 >= MIN_LENGTH or is_puzzle(grid)):
         return Match([(first + 1, grid)], first + side)
     stripped = grid_of_line(line.strip())
-    if is_puzzle(stripped) and not is_square(side):
+    if is_puzzle(stripped) and not is_grid_size(side):
         return Match([(start + 1, stripped)], start + 1)
-    is_whole_grid = is_square(side) and set(line) != {"#"} and (has_marks or not line.startswith("# "))
+    is_whole_grid = is_grid_size(side) and set(line) != {"#"} and (has_marks or not line.startswith("# "))
     if is_whole_grid or is_puzzle(grid_of_line(line)):
         return Match([(start + 1, grid_of_line(line))], start + 1)
     if not line.startswith("#") or (has_marks and side >= MIN_LENGTH) or (has_marks and len(window) > 2):
@@ -56,7 +56,7 @@ def grid_of_line(line: str) -> WrittenGrid:
     return WrittenGrid(tuple(line), line)
 
 
-def is_wall(line: str) -> bool:
+def has_wall(line: str) -> bool:
     """True for a line with a wall."""
     return "#" in line
 
@@ -89,7 +89,7 @@ def line_flaw(line: str) -> str | None:
         wrong = [character for character in line if character not in known]
         if "#" not in line or not wrong or len(line) < MIN_LENGTH or 1 - len(wrong) / len(line) < MIN_SHARE:
             continue
-        has_shape = is_square(len(line)) or bool(marks(line, record)) or not line.startswith("#")
+        has_shape = is_grid_size(len(line)) or bool(marks(line, record)) or not line.startswith("#")
         if has_shape and not re.fullmatch(r"#+[^#]*#*", line):
             position = line.index(wrong[0]) + 1
             return f"{wrong[0]!r} at position {position} is not one of {known[:-1]!r}: {shorten(line)}"

@@ -16,7 +16,7 @@ from typing import Any
 
 from serrm.puzzles.text import shorten
 from serrm.reading.drawings import drawn_records, find_drawing, line_flaw, rows_flaw
-from serrm.reading.question import Match, Question, WrittenGrid, is_puzzle, is_square, question_of
+from serrm.reading.question import Match, Question, WrittenGrid, is_grid_size, is_puzzle, question_of
 from serrm.reading.rows import find_rows, is_row_of_more
 from serrm.reading.symbols import MIN_ALONE, is_ruling, symbol_lists, whole_puzzle
 
@@ -35,7 +35,7 @@ QUESTIONS = (
     "maze",
 )
 ANSWERS = ("answer", "answers", "solution", "solutions", "solved")
-DELIMITERS = (",", ";", "\t", "|")
+TABLE_DELIMITERS = (",", ";", "\t", "|")
 MAX_LITERAL = 1_000_000  # characters of a Python literal that is tried if JSON fails
 log = logging.getLogger(__name__)
 
@@ -111,7 +111,7 @@ def _header(lines: Sequence[str]) -> tuple[int, str, int, int | None] | None:
     None if the first line after the comments names no column of questions.
     """
     for position, line in enumerate(lines):
-        for delimiter in DELIMITERS:
+        for delimiter in TABLE_DELIMITERS:
             names = [name.strip().strip("\"'").lower() for name in line.split(delimiter)]
             question, answer = (
                 next((names.index(key) for key in keys if key in names), None)
@@ -161,10 +161,10 @@ def grid_of_field(text: str) -> WrittenGrid:
     if any(set(plain) <= set(record.text.characters) for record in drawn_records()):
         return WrittenGrid(tuple(plain), plain)
     plain = plain.strip()
-    if plain.isascii() and is_square(len(plain)) and not set(plain) & set(" \t,;|\n"):
+    if plain.isascii() and is_grid_size(len(plain)) and not set(plain) & set(" \t,;|\n"):
         return WrittenGrid(tuple(plain), plain)
     whole = " ".join(plain.splitlines())
-    squares = [symbols for symbols in symbol_lists(whole) if is_square(len(symbols))]
+    squares = [symbols for symbols in symbol_lists(whole) if is_grid_size(len(symbols))]
     return WrittenGrid(squares[0] if squares else tuple(plain), whole)
 
 
@@ -199,8 +199,8 @@ def _nearest_flaw(line: str) -> str:
     stripped = line.strip()
     fields = [part for part in re.split(r"[\s,;|]+", stripped) if len(part) >= MIN_ALONE - 1]
     ways = [tuple(part) for part in fields] or list(symbol_lists(line)) or [tuple(stripped)]
-    best = next((way for way in ways if is_square(len(way))), ways[-1])
-    if is_square(len(best)) and len(best) < MIN_ALONE and len(best) != len(stripped):
+    best = next((way for way in ways if is_grid_size(len(way))), ways[-1])
+    if is_grid_size(len(best)) and len(best) < MIN_ALONE and len(best) != len(stripped):
         return f"no puzzle: {shorten(line)}"
     if len(best) in (1, 4, 9):
         return f"{len(best)} symbols are neither a puzzle nor rows of one: {shorten(line)}"
@@ -233,5 +233,7 @@ def wrapped_grid(lines: Sequence[str]) -> tuple[int, WrittenGrid] | None:
         text = "".join(text.split())
     written = WrittenGrid(tuple(text), text)
     has_others = any(is_puzzle(WrittenGrid(tuple(line), line)) for _, line in kept)
-    is_one = len(kept) > 1 and is_square(len(text)) and math.isqrt(len(text)) != len(kept) and not has_others
+    is_one = (
+        len(kept) > 1 and is_grid_size(len(text)) and math.isqrt(len(text)) != len(kept) and not has_others
+    )
     return (kept[0][0], written) if is_one and is_puzzle(written) else None

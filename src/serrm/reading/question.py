@@ -48,8 +48,8 @@ class WrittenGrid:
     symbols: tuple[str, ...]
     text: str
     answer: tuple[str, ...] = ()
-    # Numbers in text are answered in numbers; numbers of Python or JSON (False) in digits and letters.
-    has_numbers: bool = True
+    # False: numbers of Python or JSON, which are answered in digits and letters; numbers in a text in numbers.
+    is_text: bool = True
 
 
 class Match(NamedTuple):
@@ -59,8 +59,8 @@ class Match(NamedTuple):
     end: int
 
 
-def is_square(num: int) -> bool:
-    """True for a square number of cells, of a grid of at least 3×3."""
+def is_grid_size(num: int) -> bool:
+    """True for the number of cells of a square grid of at least 3×3."""
     return num >= 9 and math.isqrt(num) ** 2 == num
 
 
@@ -80,7 +80,7 @@ def task_of(written: WrittenGrid) -> str:
     if not written.symbols or side**2 != len(written.symbols):
         raise ValueError(f"{len(written.symbols)} characters are not a square grid: {shorten(written.text)}")
     grid: Any = "".join(written.symbols)
-    if len(grid) != len(written.symbols) or not written.has_numbers:
+    if len(grid) != len(written.symbols) or not written.is_text:
         cells = [int(symbol) if symbol.isdecimal() else 0 for symbol in written.symbols]
         grid = np.reshape(cells, (side, side)).tolist()
     return next(name for name, record in grid_records().items() if record.recognises(grid))
@@ -95,7 +95,7 @@ def notation_of(written: WrittenGrid, text: GridText) -> Notation:
     largest = text.largest(side)
     if text.notation is not None:
         notation = text.notation(written.symbols, side, written.answer)
-        if not notation.joiner or written.has_numbers:
+        if not notation.joiner or written.is_text:
             return notation
         signs = list(text.characters[:largest])
         if notation.base == 0:
@@ -103,7 +103,7 @@ def notation_of(written: WrittenGrid, text: GridText) -> Notation:
         return Notation(notation.values, signs, base=notation.base)
     characters = text.characters[:largest]
     values = {sign: token for token, sign in enumerate(characters, start=1)} | dict(text.others)
-    if not written.has_numbers:
+    if not written.is_text:
         values |= {str(text.first_number + token - 1): token for token in range(1, largest + 1)}
     return Notation(values, characters)
 

@@ -11,7 +11,7 @@ from functools import lru_cache
 from itertools import pairwise
 
 from serrm.puzzles.task import GridTask
-from serrm.reading.question import WrittenGrid, grid_records, is_drawn, is_puzzle, is_square
+from serrm.reading.question import WrittenGrid, grid_records, is_drawn, is_grid_size, is_puzzle
 
 MIN_SIDE = 4  # of a grid written in symbols
 MAX_ROW = 35  # symbols that may be a row of a larger grid as well as a puzzle
@@ -59,7 +59,7 @@ def whole_puzzle(line: str) -> WrittenGrid | None:
 
     A long field of symbols is a puzzle even beside a name, a rating or a comment. ValueError for several puzzles.
     """
-    fields = [field for field in BETWEEN_FIELDS.split(line) if is_square(len(field))]
+    fields = [field for field in BETWEEN_FIELDS.split(line) if is_grid_size(len(field))]
     puzzles = [field for field in dict.fromkeys(fields) if is_puzzle(WrittenGrid(tuple(field), field))]
     largest = max(map(len, puzzles), default=0)
     lengths = {len(field) for field in BETWEEN_FIELDS.split(line) if field}
@@ -71,7 +71,7 @@ def whole_puzzle(line: str) -> WrittenGrid | None:
         return _with_answer([field for field in puzzles if len(field) == largest])
     for symbols in symbol_lists(without_comment(line)):
         text = (" " if max(map(len, symbols)) > 1 else "").join(symbols)
-        if is_square(len(symbols)) and is_puzzle(written := WrittenGrid(symbols, text)):
+        if is_grid_size(len(symbols)) and is_puzzle(written := WrittenGrid(symbols, text)):
             return written
     pair = [field for field in puzzles if len(field) == largest]
     return _with_answer(pair) if len(pair) == 2 == len(fields) else _spaced(line)
@@ -87,7 +87,7 @@ def _with_answer(fields: Sequence[str]) -> WrittenGrid:
 
 def _spaced(line: str) -> WrittenGrid | None:
     """A puzzle whose blanks are spaces; None unless the whole line has the length of a puzzle."""
-    if len(line) < MIN_ALONE or not is_square(len(line)) or not _has_spaces_for_blanks(line):
+    if len(line) < MIN_ALONE or not is_grid_size(len(line)) or not _has_spaces_for_blanks(line):
         return None
     written = WrittenGrid(tuple(line.replace(" ", BLANK_CELL)), line.replace(" ", BLANK_CELL))
     return written if is_puzzle(written) else None

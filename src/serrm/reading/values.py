@@ -10,7 +10,7 @@ from typing import Any
 
 from serrm.puzzles.text import as_text, shorten
 from serrm.reading.lines import grid_of_field
-from serrm.reading.question import WrittenGrid, is_puzzle, is_square
+from serrm.reading.question import WrittenGrid, is_grid_size, is_puzzle
 from serrm.reading.symbols import BLANK_CELL, MAX_ROW, MIN_SIDE
 
 
@@ -42,7 +42,7 @@ def grids_of(values: Sequence[Any]) -> list[WrittenGrid] | None:
     side, widths = len(values), {len(row) for row in values}
     grids = [_written_grid(row, as_text(row)) for row in values]
     cells = [cell for row in values for cell in row]
-    is_flat = len(widths) == 1 and is_square(next(iter(widths)))
+    is_flat = len(widths) == 1 and is_grid_size(next(iter(widths)))
     is_one = widths == {side} and (side <= MAX_ROW or not is_flat)
     if is_one and not (is_flat and all(map(is_puzzle, grids)) and any(map(is_clue, cells))):
         return [_written_grid(cells, as_text(values))]
@@ -63,7 +63,7 @@ def _of_texts(values: Sequence[str]) -> list[WrittenGrid] | None:
     """The grid of a list of texts, one per row; None if most texts are puzzles themselves, or they form no square."""
     rows = [grid_of_field(value) for value in values]
     are_rows = {len(row.symbols) for row in rows} == {len(values)}
-    num_alone = sum(is_puzzle(row) for row in rows) if are_rows and is_square(len(values)) else 0
+    num_alone = sum(is_puzzle(row) for row in rows) if are_rows and is_grid_size(len(values)) else 0
     if not are_rows or 2 * num_alone > len(values):
         return None
     return [
@@ -108,5 +108,5 @@ def symbol_of(value: Any) -> str:
 
 
 def _written_grid(cells: Sequence[Any], text: str) -> WrittenGrid:
-    has_numbers = any(isinstance(cell, str) for cell in cells)
-    return WrittenGrid(tuple(map(symbol_of, cells)), text.replace("NaN", "null"), has_numbers=has_numbers)
+    is_text = any(isinstance(cell, str) for cell in cells)
+    return WrittenGrid(tuple(map(symbol_of, cells)), text.replace("NaN", "null"), is_text=is_text)

@@ -414,17 +414,21 @@ class ArcTestInputs:
 
     def best(self, number: int, parts: Sequence[Search]) -> tuple[Search, Grid, str]:
         """The first search whose grid won the vote, as evaluation counts it (`serrm.scoring.tally`)."""
-        undone = [self._undone(number, part) for part in parts]
-        grids = [decode(part.history[-1], self.side) for part in undone]
+        originals = [self._without_augmentation(number, part) for part in parts]
+        grids = [decode(part.history[-1], self.side) for part in originals]
         pools: dict[Key, Pool] = {}
-        for grid, part in zip(grids, undone, strict=True):
+        for grid, part in zip(grids, originals, strict=True):
             assert part.certainty is not None
             add_vote(pools, grid, float(part.certainty.min()))
         winner = ranked(pools)[0]
         first = [grid_key(grid) for grid in grids].index(winner)
-        return undone[first], grids[first], f"{pools[winner].num_votes} of {len(parts)} augmentations agree"
+        return (
+            originals[first],
+            grids[first],
+            f"{pools[winner].num_votes} of {len(parts)} augmentations agree",
+        )
 
-    def _undone(self, number: int, part: Search) -> Search:
+    def _without_augmentation(self, number: int, part: Search) -> Search:
         """A search with its predictions in the frame of the task, without the augmentation."""
         row = self.first[number] + part.task_type % self.evaluation.num_votes
         grids = [self.evaluation.undo(row, prediction[None])[0] for prediction in part.history]

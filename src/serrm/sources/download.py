@@ -34,8 +34,8 @@ class Download(Settings, Generic[S]):
     seed: NonNegativeInt
 
 
-def download_kind(task: str) -> Any:
-    """The settings of a task's `download` stage."""
+def download_settings_class(task: str) -> Any:
+    """The class of the settings of a task's `download` stage."""
     generic: Any = Download
     return generic[TASKS[task].source]
 
@@ -60,7 +60,7 @@ def fetch(task: str, source: Any, target: Path, seed: int, scratch: Path | None 
         if source.kind == "mirror":
             if not source.root.is_dir():
                 raise ValueError(f"{source.root}: no such folder (the folder of the source mirror of {task})")
-            origins = copy_files(source.root, record.mirrored(source), directory)
+            origins = copy_files(source.root, record.mirror_files(source), directory)
         elif source.kind == "hub":
             with TemporaryDirectory(dir=target.parent) as temporary:
                 origins = download_all(record.published, directory, scratch or Path(temporary))

@@ -160,7 +160,7 @@ class ArcSubsetSettings(SubsetSettings):
         return self
 
 
-def mirrored(source: Mirror) -> list[str]:
+def mirror_files(source: Mirror) -> list[str]:
     """Published files below a mirror's root."""
     return [file for name in sorted({*SETS_KAGGLE[1], *SETS_KAGGLE[2]}) for file in kaggle_files(name)]
 

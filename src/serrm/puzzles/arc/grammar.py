@@ -249,7 +249,7 @@ def frame_objects(grid: Grid) -> Drawing:
     return Drawing(grid, is_near & (grid == BACKGROUND))
 
 
-def between(grid: Grid) -> Iterator[tuple[int, int, int, int]]:
+def gaps_between_equals(grid: Grid) -> Iterator[tuple[int, int, int, int]]:
     """(row, start, end, colour) of the background between two squares of a row that have the same colour."""
     for row, values in enumerate(grid.tolist()):
         coloured = [column for column, value in enumerate(values) if value]
@@ -266,7 +266,7 @@ def connect(grid: Grid, directions: str, *, keeps_colour: bool) -> Drawing:
         ("columns", grid.T, cells.T, is_painted.T),
     ):
         if direction in directions:
-            for row, first, last, colour in between(turned):
+            for row, first, last, colour in gaps_between_equals(turned):
                 target[row, first:last] = colour
                 mask[row, first:last] = True
     return Drawing(cells) if keeps_colour else Drawing(grid, is_painted)

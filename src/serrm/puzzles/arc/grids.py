@@ -54,8 +54,8 @@ class PairName(NamedTuple):
     number: int
 
     @property
-    def is_evaluated(self) -> bool:
-        """True for a test pair of a scored puzzle, which is never trained on; all other pairs may be."""
+    def is_scored(self) -> bool:
+        """True for a test pair of a scored collection, which is never trained on; all other pairs may be."""
         return self.collection in SCORED and self.role == "test"
 
 

@@ -53,7 +53,7 @@ def _record(version: data.Version) -> ArcTask:
         subset=data.ArcSubsetSettings,
         make=partial(data.make_files, version),
         published=data.PUBLISHED,
-        mirrored=data.mirrored,
+        mirror_files=data.mirror_files,
         in_words=data.in_words,
         most_augmentations=NUM_TRANSFORMS * factorial(NUM_COLOURS - 1) - 1,  # colour 0 stays
         count=partial(data.count_puzzles, version),

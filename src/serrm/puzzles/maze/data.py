@@ -46,7 +46,7 @@ TEXT = GridText(
     first_number=WALL,
     largest=lambda side: PATH,
     blank=SPACE,
-    filling=SPACE,
+    least_in_answer=SPACE,
     check_question=lambda question: check_questions(question[None]),
 )
 FOLDER_HARD: Final = "maze-30x30-hard-1k"
@@ -126,7 +126,7 @@ class HubMaze(_PublishedMaze, Hub):
 MazeSource = Annotated[GeneratedMaze | MirrorMaze | HubMaze, Field(discriminator="kind")]
 
 
-def mirrored(source: MirrorMaze) -> list[str]:
+def mirror_files(source: MirrorMaze) -> list[str]:
     """Published files below a mirror's root."""
     return [file.name for file in PUBLISHED]
 
@@ -241,7 +241,7 @@ def _draw_window(
     if not goals:
         return None
     goal = rng.choice(np.flatnonzero(unpack(goals, side)))
-    return between(is_free, (int(start), int(goal)), "crop")
+    return maze_between(is_free, (int(start), int(goal)), "crop")
 
 
 # Generation.
@@ -285,7 +285,7 @@ def tree_cells(side: int, rng: np.random.Generator) -> Bool[np.ndarray, " I"]:
     return np.asarray(is_free.reshape(-1))
 
 
-def between(is_free: Bool[np.ndarray, " I"], ends: tuple[int, int], origin: str) -> raw.Puzzle:
+def maze_between(is_free: Bool[np.ndarray, " I"], ends: tuple[int, int], origin: str) -> raw.Puzzle:
     """The maze of these free cells with a start and a goal, which a path joins; its answer is a shortest path."""
     question = np.where(is_free, SPACE, WALL).astype(np.uint8)
     question[list(ends)] = START, GOAL
@@ -299,7 +299,7 @@ def _generate(side: int, rng: np.random.Generator, min_path: int) -> raw.Puzzle:
         is_free = tree_cells(side, rng)
         ends = _draw_ends(is_free, side, rng, min_path - 1)
         if ends is not None:
-            return between(is_free, ends, "generated")
+            return maze_between(is_free, ends, "generated")
     raise ValueError(f"no {side}x{side} maze with {min_path} cells on its path in {MAX_ATTEMPTS} attempts")
 
 

@@ -28,7 +28,7 @@ from serrm.puzzles.boxes import box_for_side
 from serrm.puzzles.generate import distinct
 from serrm.puzzles.settings import Hub, Mirror, Scored, SubsetSettings
 from serrm.puzzles.sudoku import search
-from serrm.puzzles.sudoku.notation import notation_of
+from serrm.puzzles.sudoku.notation import notation_of_signs
 from serrm.puzzles.sudoku.rules import BLANK
 from serrm.puzzles.sudoku.symmetries import apply_symmetries, draw_symmetries
 from serrm.puzzles.tables import read_table, write_table
@@ -46,7 +46,8 @@ FILE_4X4 = "sudoku-4x4/4x4_sudoku_unique_solution.csv"
 FILE_16X16 = "sudoku-16x16/puzzles.csv"
 FOLDER_25X25 = "sudoku-25x25"
 FILE_25X25 = f"{FOLDER_25X25}/puzzles.csv"  # of generated puzzles
-NUM_HELD_OUT = 512  # test puzzles beside the 1,000 that are validation puzzles; the others are scored
+# The first 512 rows of the test file in sudoku-extreme-1k are validation puzzles; its other rows are the test set.
+NUM_HELD_OUT = 512
 NUM_PUBLISHED_25X25, NUM_SOLVABLE_25X25 = 100, 42
 NUM_9X9 = {FOLDER_EXTREME: (3_831_994, 422_786), FOLDER_EXTREME_1K: (1_000, 9_488)}  # to train on, to score
 # One puzzle per full 4×4 grid, of which there are 288, with as many clues as the published ones.
@@ -64,12 +65,12 @@ def largest_token(side: int) -> int:
     return side + BLANK
 
 
-TEXT = GridText(characters=SYMBOLS, others={"0": BLANK}, largest=largest_token, notation=notation_of)
+TEXT = GridText(characters=SYMBOLS, others={"0": BLANK}, largest=largest_token, notation=notation_of_signs)
 OtherSize = Annotated[str, Field(pattern="^(4x4|16x16|25x25)$")]  # a size that is not trained on
 MAX_ATTEMPTS = 100
 """Orders of removal to try on one solution, and repeated puzzles in a row, before an error."""
-MAX_POSITIONS = 100
-"""Positions to search for a second solution before a clue is kept."""
+UNIQUENESS_NODES = 100
+"""Nodes of the search for a second solution before a clue is kept."""
 
 
 def check_clues(side: int, clues: tuple[int, int]) -> tuple[int, int]:
@@ -154,7 +155,7 @@ PUBLISHED = (
 )
 
 
-def mirrored(source: MirrorSudoku) -> list[str]:
+def mirror_files(source: MirrorSudoku) -> list[str]:
     """Published files below a mirror's root. Sizes that it does not have are left out, as not every profile uses them.
 
     ValueError if the 25×25 puzzles are incomplete.
@@ -202,19 +203,20 @@ def make(source: Generated16x16, directory: Path, seed: int) -> dict[str, Origin
 def raw_sets(directory: Path, settings: SudokuSubsetSettings) -> dict[str, raw.RawSet]:
     """The training set and the test sets of a raw directory.
 
-    If validation puzzles are scored, these 9×9 puzzles, 512 by default, replace all test sets. They are the first ones
-    of the test file beside the 1,000 training puzzles, and otherwise puzzles of the training file that are not trained
-    on.
+    If validation puzzles are scored, these 9×9 puzzles, 512 by default, replace all test sets. With the folder
+    sudoku-extreme-1k they are the first rows of its test file; with any other, rows of the training file that are not
+    trained on.
     """
     folder = only_folder(directory, FOLDERS_9X9)
     is_1k = folder.name == FOLDER_EXTREME_1K
     train, test = (enumerate(read_table(TEXT, folder / name)) for name in ("train.csv", "test.csv"))
-    sets = {"train": raw.RawSet(9, settings.num_train, 0, train)}
+    sets = {"train": raw.RawSet(9, settings.num_train, stream=0, puzzles=train)}
     if settings.scored == "held_out":
         rest = islice(test, NUM_HELD_OUT) if is_1k else enumerate(read_table(TEXT, folder / "train.csv"))
         num = settings.num_test or NUM_HELD_OUT
-        return sets | {"held_out": raw.RawSet(9, num, 1, rest, is_rest=not is_1k)}
-    sets["9x9"] = raw.RawSet(9, settings.num_test, 9, islice(test, NUM_HELD_OUT if is_1k else 0, None))
+        return sets | {"held_out": raw.RawSet(9, num, stream=1, puzzles=rest, is_rest=not is_1k)}
+    scored = islice(test, NUM_HELD_OUT if is_1k else 0, None)
+    sets["9x9"] = raw.RawSet(9, settings.num_test, stream=9, puzzles=scored)
     others = {
         "4x4": enumerate(read_table(TEXT, directory / FILE_4X4)),
         "16x16": enumerate(read_table(TEXT, directory / FILE_16X16)),
@@ -226,7 +228,7 @@ def raw_sets(directory: Path, settings: SudokuSubsetSettings) -> dict[str, raw.R
         if size == "25x25" and not files_25x25(directory) and not (directory / FILE_25X25).is_file():
             raise ValueError(f"{directory / FOLDER_25X25}: no such folder, but num_test_sizes has 25x25")
         side = int(size.partition("x")[0])
-        sets[size] = raw.RawSet(side, num_drawn, side, others[size])
+        sets[size] = raw.RawSet(side, num_drawn, stream=side, puzzles=others[size])
     return sets
 
 
@@ -238,7 +240,7 @@ def read_solvable(files: list[Path]) -> Iterator[raw.Numbered]:
     num_dropped = 0
     for number, path in enumerate(files):
         puzzle = read_json(path)
-        answer = next(search.solutions(puzzle.question, {}), None)
+        answer = next(search.cp_sat_solutions(puzzle.question, {}), None)
         if answer is None:
             num_dropped += 1
         else:
@@ -271,7 +273,7 @@ def count_puzzles(source: Generated16x16, subset: SudokuSubsetSettings) -> raw.C
     return raw.Counts(9, subset.num_train or num_train, {9: subset.num_test or num_test} | others)
 
 
-def mirror(source: Mapping[str, Any], root: Path) -> dict[str, Any]:
+def as_mirror(source: Mapping[str, Any], root: Path) -> dict[str, Any]:
     """The settings of a source of published files, changed to read them from a folder, with its larger 9×9 set."""
     folder = {"folder_9x9": FOLDER_EXTREME} if (root / FOLDER_EXTREME).is_dir() else {}
     return {**source, "kind": "mirror", **folder}
@@ -336,17 +338,17 @@ def _draw_solutions(side: int, rng: np.random.Generator) -> Iterator[UInt8[np.nd
 
 def all_solutions_4x4() -> UInt8[np.ndarray, "288 16"]:
     """Every full 4×4 grid, in a fixed order."""
-    board = search.board_of(4)
-    return np.stack([search.grid_of(position, board) for position in search.search(board.empty, board)])
+    masks = search.masks_of(4)
+    return np.stack([search.grid_of(node, masks) for node in search.search(masks.empty, masks)])
 
 
 def random_solution(side: int, rng: np.random.Generator) -> UInt8[np.ndarray, " I"]:
     """A random full grid: a randomised search from the empty grid, then a random symmetry. Not exactly uniform."""
-    board = search.board_of(side)
+    masks = search.masks_of(side)
     while True:
-        positions = search.search(board.empty, board, rng, max_positions=2 * side**2)
+        nodes = search.search(masks.empty, masks, rng, max_nodes=2 * side**2)
         try:
-            solution = search.grid_of(next(positions), board)
+            solution = search.grid_of(next(nodes), masks)
         except search.SearchBudgetError:
             continue
         symmetry = draw_symmetries(side, 1, rng)
@@ -369,30 +371,30 @@ def remove_clues(
     solution: UInt8[np.ndarray, " I"], rng: np.random.Generator, num_clues: int
 ) -> UInt8[np.ndarray, " I"]:
     """A puzzle whose only solution is `solution`, with `num_clues` clues, or more if no more can be removed."""
-    board, question = search.board_of(math.isqrt(len(solution))), solution.copy()
+    masks, question = search.masks_of(math.isqrt(len(solution))), solution.copy()
     order = rng.permutation(len(solution)).tolist()
-    bits = [board.bit(cell, int(solution[cell])) for cell in order]
-    # later[k] is the position with the last k clues of the order, `kept` the one with the clues that have to stay.
-    later = list(accumulate(reversed(bits), partial(search.place_digit, board=board), initial=board.empty))
-    kept, num_left = board.empty, len(order)
+    bits = [masks.bit(cell, int(solution[cell])) for cell in order]
+    # later[k] is the node with the last k clues of the order, `kept` the one with the clues that have to stay.
+    later = list(accumulate(reversed(bits), partial(search.place_digit, masks=masks), initial=masks.empty))
+    kept, num_left = masks.empty, len(order)
     for cell, bit in zip(order, bits, strict=True):
         if num_left <= num_clues:
             break
-        later.pop()
-        position = later[-1][0] & kept[0], later[-1][1] | kept[1]
-        if _has_only(position, bit, board):
+        later.pop()  # now later[-1] has the clues that are not tried yet
+        node = later[-1][0] & kept[0], later[-1][1] | kept[1]
+        if _has_only(node, bit, masks):
             question[cell] = BLANK
             num_left -= 1
         else:
-            kept = search.place_digit(kept, bit, board)
+            kept = search.place_digit(kept, bit, masks)
     return question
 
 
-def _has_only(position: search.Position, bit: int, board: search.Board) -> bool:
+def _has_only(node: search.Node, bit: int, masks: search.Masks) -> bool:
     """True if a cell can have no other digit than that of `bit`; False if the search takes too long."""
-    left, placed = position
+    left, placed = node
     try:
-        others = left & ~board[bit][1], placed
-        return next(search.search(others, board, max_positions=MAX_POSITIONS), None) is None
+        others = left & ~masks[bit][1], placed
+        return next(search.search(others, masks, max_nodes=UNIQUENESS_NODES), None) is None
     except search.SearchBudgetError:
         return False

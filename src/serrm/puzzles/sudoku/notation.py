@@ -17,7 +17,7 @@ BLANKS: Final = (BLANK_SIGN, "_", "-", "*", "?", "·", "", "x", "X")
 DIGITS: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
-def notation_of(symbols: Sequence[str], side: int, answer: Sequence[str] = ()) -> Notation:
+def notation_of_signs(symbols: Sequence[str], side: int, answer: Sequence[str] = ()) -> Notation:
     """The notation of a puzzle's side² symbols, each a character or a number, and of its answer.
 
     ValueError with a symbol that no notation of this side has, or with two signs that may both be blanks.
@@ -26,7 +26,7 @@ def notation_of(symbols: Sequence[str], side: int, answer: Sequence[str] = ()) -
     fitting = _fitting(used, side)
     if fitting is not None:
         blanks = _blanks(fitting[0], used)
-        return _from_zero(symbols, *fitting, used) if blanks and "0" in used else _plain(used, side)
+        return _from_zero(symbols, *fitting, used) if blanks and "0" in used else _from_one(used, side)
     known = f"the digits 1 to {side}" if side < 10 else f"1 to {side} or {DIGITS[1 : side + 1]}"
     for number, symbol in enumerate((*symbols, *answer)):
         if not any(symbol in _values(signs) or symbol in BLANKS for signs, _ in _schemes(side)):
@@ -53,7 +53,10 @@ def _values(signs: Sequence[str]) -> dict[str, int]:
 
 
 def _blanks(signs: Sequence[str], used: frozenset[str]) -> list[str]:
-    """The blank signs in a puzzle; an x does not count if it may be a letter and there is another blank sign."""
+    """The blank signs in a puzzle; an x does not count if it may be a letter and there is another blank sign.
+
+    In "x12.", where x may be a digit of a large grid, only the point is a blank; in "x12x" the x is one.
+    """
     is_letter = "X" in map(str.upper, signs) and any(blank in used for blank in ("0", *BLANKS[:-2]))
     return [blank for blank in (BLANKS[:-2] if is_letter else BLANKS) if blank in used]
 
@@ -65,14 +68,14 @@ def _fitting(used: frozenset[str], side: int) -> tuple[tuple[str, ...], str] | N
         blanks, values = _blanks(signs, used), _values(signs)
         letters = [symbol for symbol in used if symbol.isalpha() and symbol not in blanks]
         is_lettered = signs[1] == "A"
-        if all(symbol in values or symbol in blanks for symbol in used) and bool(letters) >= is_lettered:
+        if all(symbol in values or symbol in blanks for symbol in used) and (letters or not is_lettered):
             is_lower = bool(letters) and all(letter.islower() for letter in letters)
             return tuple(sign.lower() if is_lower else sign for sign in signs), joiner
     return None
 
 
 @lru_cache(maxsize=4096)
-def _plain(used: frozenset[str], side: int) -> Notation:
+def _from_one(used: frozenset[str], side: int) -> Notation:
     """The notation of symbols that counts from 1. There must be one."""
     fitting = _fitting(used, side)
     assert fitting is not None
@@ -83,6 +86,7 @@ def _plain(used: frozenset[str], side: int) -> Notation:
 
 def _from_zero(symbols: Sequence[str], signs: Sequence[str], joiner: str, used: frozenset[str]) -> Notation:
     """The notation that counts from 0. ValueError unless it fits a puzzle with zeros and blanks."""
+    # The sign of digit d becomes that of digit d + 1; the last sign is not used.
     values = {sign: token + 1 for sign, token in _values(signs).items() if token < len(signs)}
     blanks = _blanks(signs, used)
     values |= dict.fromkeys(blanks, BLANK)

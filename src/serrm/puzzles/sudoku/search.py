@@ -1,6 +1,6 @@
-"""Exact solutions of Sudokus.
+"""Solutions of Sudokus by two exact methods: a search on bits, for speed, and CP-SAT, as an independent referee.
 
-The exact search works on one long integer. A candidate is a digit in a cell, and a bit in four fields: that of its
+The bit search works on one long integer. A candidate is a digit in a cell, and a bit in four fields: that of its
 cell, and those of the digit in the cell's row, column and box. A solution leaves one candidate in every field. Each
 field has a guard bit, so one addition finds all empty fields, and one subtraction all fields with one candidate left:
 naked singles in fields of cells, hidden singles in fields of units. The search branches at the cell with the fewest
@@ -24,20 +24,22 @@ from serrm.puzzles.sudoku.rules import BLANK, are_consistent, unit_indices
 if TYPE_CHECKING:
     from ortools.sat.python.cp_model import CpModel, CpSolver, IntVar
 
-Position = tuple[int, int]
-"""A position of the search, as bits of a `Board`: the candidates that are left, and those of them that are placed."""
+Node = tuple[int, int]
+"""A node of the search, as bits laid out as in `Masks`: the candidates left, and those of them that are placed."""
 
 
-MAX_POSITIONS = 2_000
-"""Positions without a solution after which the search for a second one ends (about 0.05 s on 9×9)."""
+CAVEAT_NODES = 2_000
+"""Nodes without a solution after which the search for a second one ends (about 0.05 s on 9×9)."""
 
 
 class SearchBudgetError(Exception):
-    """The search visited its maximum number of positions without an answer."""
+    """The search visited its maximum number of nodes without an answer."""
 
 
-class Board(dict[int, Position]):
-    """The fields of grids of a side. `board[bit]` is the position with only that candidate placed, made on first use.
+class Masks(dict[int, Node]):
+    """Bit masks for grids of a side: where each candidate lies, and what placing it removes.
+
+    `masks[bit]` is the node with only that candidate placed, made on first use.
 
     The fields of the I cells come first, with a bit per digit, then those of each unit's n digits, with a bit per cell
     of the unit. Every field has n bits and a guard bit above them.
@@ -50,9 +52,10 @@ class Board(dict[int, Position]):
         self.lowest = sum(1 << field * width for field in range(4 * num_cells))  # candidates of all fields
         self.guards = self.lowest << n
         self.all = self.guards - self.lowest
-        self.empty: Position = (self.all, 0)
+        self.empty: Node = (self.all, 0)
         self.cell_fields = (1 << num_cells * width) - 1
-        self.unit_of_fields = self.lowest & (1 << n * width) - 1  # the lowest candidates of n fields in a row
+        # Bit 0 of n consecutive fields; shifted to a spot, it is one cell in all n fields of a unit.
+        self.bit_in_n_fields = self.lowest & (1 << n * width) - 1
         # For each cell, its units with the bit of its first digit there; the next digit is one field higher.
         self.units: list[list[int]] = unit_indices(n).tolist()
         self.spots: list[dict[int, int]] = [{} for _ in range(num_cells)]
@@ -72,7 +75,7 @@ class Board(dict[int, Position]):
         """The number of the bit of a digit, given as its token, in a cell's field."""
         return cell * self.width + token - BLANK - 1
 
-    def __missing__(self, bit: int) -> Position:
+    def __missing__(self, bit: int) -> Node:
         field, index = divmod(bit, self.width)
         unit, digit = divmod(field - self.num_cells, self.side)
         cell, digit = (self.units[unit][index], digit) if unit >= 0 else (field, index)
@@ -82,18 +85,18 @@ class Board(dict[int, Position]):
         removed = (1 << self.side) - 1 << cell * self.width
         for unit, spot in self.spots[cell].items():
             in_cells, in_units = self.of_unit[unit]
-            removed |= self.unit_of_fields << spot | in_cells << digit | in_units << shift
+            removed |= self.bit_in_n_fields << spot | in_cells << digit | in_units << shift
             bits.append(spot + shift)
         placed = sum(1 << bit for bit in bits)
-        position = self.all & ~removed | placed, placed
-        self.update(dict.fromkeys(bits, position))
-        return position
+        node = self.all & ~removed | placed, placed
+        self.update(dict.fromkeys(bits, node))
+        return node
 
 
 @lru_cache
-def board_of(side: int) -> Board:
-    """The board of grids of a side."""
-    return Board(side)
+def masks_of(side: int) -> Masks:
+    """The masks of grids of a side."""
+    return Masks(side)
 
 
 def _bits(number: int) -> Iterator[int]:
@@ -104,95 +107,96 @@ def _bits(number: int) -> Iterator[int]:
         number ^= low
 
 
-def place_digit(position: Position, bit: int, board: Board) -> Position:
-    """The position with one more candidate placed, before propagation."""
-    left, placed = board[bit]
-    return position[0] & left, position[1] | placed
+def place_digit(node: Node, bit: int, masks: Masks) -> Node:
+    """The node with one more candidate placed, before propagation."""
+    left, placed = masks[bit]
+    return node[0] & left, node[1] | placed
 
 
-def place_clues(question: Sequence[int], board: Board) -> Position:
-    """The position with the clues of a question of I tokens; before propagation."""
-    position = board.empty
+def place_clues(question: Sequence[int], masks: Masks) -> Node:
+    """The node with the clues of a question of I tokens; before propagation."""
+    node = masks.empty
     for cell, token in enumerate(question):
         if token > BLANK:
-            position = place_digit(position, board.bit(cell, token), board)
-    return position
+            node = place_digit(node, masks.bit(cell, token), masks)
+    return node
 
 
-def grid_of(position: Position, board: Board) -> UInt8[np.ndarray, " I"]:
-    """The grid of a position in which every cell has one digit left."""
-    bits = _bits(position[0] & board.cell_fields)
-    return np.array([bit % board.width + 1 + BLANK for bit in bits], dtype=np.uint8)
+def grid_of(node: Node, masks: Masks) -> UInt8[np.ndarray, " I"]:
+    """The grid of a node in which every cell has one digit left."""
+    bits = _bits(node[0] & masks.cell_fields)
+    return np.array([bit % masks.width + 1 + BLANK for bit in bits], dtype=np.uint8)
 
 
-def propagate(position: Position, board: Board) -> Position | None:
+def propagate(node: Node, masks: Masks) -> Node | None:
     """Place naked and hidden singles until there are none; None if they lead to a contradiction."""
-    left, placed = position
+    left, placed = node
     while True:
-        if (left + board.all) & board.guards != board.guards:
+        if (left + masks.all) & masks.guards != masks.guards:
             return None  # a field is empty
-        has_more = ((left & left - board.lowest) + board.all) & board.guards
-        has_one = board.guards ^ has_more
-        fresh = left & has_one - (has_one >> board.side) & ~placed
+        has_more = ((left & (left - masks.lowest)) + masks.all) & masks.guards
+        has_one = masks.guards ^ has_more
+        # All bits of fields with one candidate, of which only a candidate that is not placed yet is kept.
+        fresh = left & (has_one - (has_one >> masks.side)) & ~placed
         if not fresh:
             return left, placed
         while fresh:
-            kept, placed_now = board[(fresh & -fresh).bit_length() - 1]
+            kept, placed_now = masks[(fresh & -fresh).bit_length() - 1]
             left &= kept
             placed |= placed_now
             fresh &= ~placed_now
 
 
 def search(
-    position: Position, board: Board, rng: np.random.Generator | None = None, max_positions: int | None = None
-) -> Iterator[Position]:
-    """All solutions below a position, depth first, each as a position with one candidate left in every field.
+    node: Node, masks: Masks, rng: np.random.Generator | None = None, max_nodes: int | None = None
+) -> Iterator[Node]:
+    """All solutions below a node, depth first, each as a node with one candidate left in every field.
 
     Digits are tried in ascending order, or in random order with `rng`. SearchBudgetError after
-    `max_positions` positions without a solution.
+    `max_nodes` nodes without a solution.
     """
-    stack, num_positions = [iter([position])], 0
+    stack, num_nodes = [iter([node])], 0
     while stack:
         if (current := next(stack[-1], None)) is None:
             stack.pop()
             continue
-        if num_positions == max_positions:
-            raise SearchBudgetError(f"no answer after {num_positions} positions")
-        num_positions += 1
-        if (propagated := propagate(current, board)) is None:
+        if num_nodes == max_nodes:
+            raise SearchBudgetError(f"no answer after {num_nodes} nodes")
+        num_nodes += 1
+        if (propagated := propagate(current, masks)) is None:
             continue
-        bits = _branches(propagated[0], board)
+        bits = _branches(propagated[0], masks)
         if not bits:
-            num_positions = 0
+            num_nodes = 0
             yield propagated
         elif rng is not None:
             bits = [bits[index] for index in rng.permutation(len(bits)).tolist()]
-        stack.append(map(partial(place_digit, propagated, board=board), bits))
+        stack.append(map(partial(place_digit, propagated, masks=masks), bits))
 
 
-def _branches(left: int, board: Board) -> list[int]:
+def _branches(left: int, masks: Masks) -> list[int]:
     """The candidates of the first undecided cell with the fewest of them; empty if all cells are decided."""
-    cells = board.cell_fields
-    rest, has_more, num_taken = left & cells, board.guards & cells, 0
-    while has_more:
+    cells = masks.cell_fields
+    rest, is_not_empty, num_taken = left & cells, masks.guards & cells, 0
+    while is_not_empty:
         # Remove the lowest candidate of every cell; stop at cells that had several candidates and now have none.
-        rest &= rest - (has_more >> board.side)
-        had_more, has_more = has_more, (rest + (board.all & cells)) & board.guards & cells
-        exhausted = had_more ^ has_more
+        rest &= rest - (is_not_empty >> masks.side)
+        was_not_empty, is_not_empty = is_not_empty, (rest + (masks.all & cells)) & masks.guards & cells
+        exhausted = was_not_empty ^ is_not_empty
         num_taken += 1
         if num_taken > 1 and exhausted:
-            bit = (exhausted & -exhausted).bit_length() - board.width
-            return [bit + digit for digit in _bits(left >> bit & (1 << board.side) - 1)]
+            bit = (exhausted & -exhausted).bit_length() - masks.width
+            return [bit + digit for digit in _bits(left >> bit & (1 << masks.side) - 1)]
     return []
 
 
 # CP-SAT.
 
 
-def exact_model(
+def cp_sat_model(
     question: UInt8[np.ndarray, " I"], hints: Mapping[int, int]
 ) -> tuple["CpModel", dict[tuple[int, int], "IntVar"]]:
-    """A Sudoku as a model of CP-SAT, with its variables by cell and digit.
+    """A Sudoku as a model of CP-SAT, with its variables by cell and token.
 
     The search tries `hints`, tokens by cell, first; wrong hints cost time only.
     """
@@ -200,20 +204,20 @@ def exact_model(
     from ortools.sat.python import cp_model
 
     side = math.isqrt(len(question))
-    model, cells, digits = cp_model.CpModel(), range(side**2), range(BLANK + 1, BLANK + 1 + side)
-    stands = {key: model.new_bool_var("") for key in product(cells, digits)}
+    model, cells, tokens = cp_model.CpModel(), range(side**2), range(BLANK + 1, BLANK + 1 + side)
+    is_there = {key: model.new_bool_var("") for key in product(cells, tokens)}
     for cell in cells:
-        model.add_exactly_one(stands[cell, digit] for digit in digits)
-    for unit, digit in product(unit_indices(side).tolist(), digits):
-        model.add_exactly_one(stands[cell, digit] for cell in unit)
+        model.add_exactly_one(is_there[cell, token] for token in tokens)
+    for unit, token in product(unit_indices(side).tolist(), tokens):
+        model.add_exactly_one(is_there[cell, token] for cell in unit)
     for cell in np.flatnonzero(question > BLANK).tolist():
-        model.add(stands[cell, int(question[cell])] == 1)
-    for hint in stands.keys() & hints.items():
-        model.add_hint(stands[hint], True)
-    return model, stands
+        model.add(is_there[cell, int(question[cell])] == 1)
+    for hint in is_there.keys() & hints.items():
+        model.add_hint(is_there[hint], True)
+    return model, is_there
 
 
-def exact_solver() -> "CpSolver":
+def cp_sat_solver() -> "CpSolver":
     """CP-SAT with one worker and a fixed seed, so that it is deterministic."""
     from ortools.sat.python import cp_model
 
@@ -225,7 +229,7 @@ def exact_solver() -> "CpSolver":
     return solver
 
 
-def solutions(
+def cp_sat_solutions(
     question: UInt8[np.ndarray, " I"], hints: Mapping[int, int]
 ) -> Iterator[UInt8[np.ndarray, " I"]]:
     """Find the solutions of a Sudoku one after the other; every solution found is excluded from the next search."""
@@ -233,11 +237,11 @@ def solutions(
         return
     from ortools.sat.python import cp_model
 
-    (model, stands), solver = exact_model(question, hints), exact_solver()
+    (model, is_there), solver = cp_sat_model(question, hints), cp_sat_solver()
     while (status := solver.solve(model)) == cp_model.OPTIMAL:
-        chosen = [key for key, is_here in stands.items() if solver.boolean_value(is_here)]
-        yield np.array([digit for _, digit in chosen], dtype=np.uint8)
-        model.add_bool_or([~stands[key] for key in chosen])
+        chosen = [key for key, variable in is_there.items() if solver.boolean_value(variable)]
+        yield np.array([token for _, token in chosen], dtype=np.uint8)
+        model.add_bool_or([~is_there[key] for key in chosen])
     assert status == cp_model.INFEASIBLE, solver.status_name(status)
 
 
@@ -245,8 +249,8 @@ def flaw(question: UInt8[np.ndarray, " I"]) -> str | None:
     """The reason why a Sudoku has no solution; None if propagation alone finds no reason."""
     if not are_consistent(question[None]).all():
         return "a digit is given twice in a row, column or box"
-    board = board_of(math.isqrt(len(question)))
-    if propagate(place_clues(question.tolist(), board), board) is None:
+    masks = masks_of(math.isqrt(len(question)))
+    if propagate(place_clues(question.tolist(), masks), masks) is None:
         return "the clues contradict one another"
     return None
 
@@ -255,9 +259,9 @@ def caveat(question: UInt8[np.ndarray, " I"]) -> str:
     """A remark on a Sudoku with several solutions; empty for one solution, or if the search takes too long."""
     if (question == BLANK).all():
         return "a grid without clues: any solution is right"
-    board = board_of(math.isqrt(len(question)))
-    positions = search(place_clues(question.tolist(), board), board, max_positions=MAX_POSITIONS)
+    masks = masks_of(math.isqrt(len(question)))
+    nodes = search(place_clues(question.tolist(), masks), masks, max_nodes=CAVEAT_NODES)
     try:
-        return "one of several solutions" if len(list(islice(positions, 2))) > 1 else ""
+        return "one of several solutions" if len(list(islice(nodes, 2))) > 1 else ""
     except SearchBudgetError:
         return ""
