@@ -91,6 +91,13 @@ def test_the_packaged_arc_agi_1_is_complete_and_audited(packaged: Path, tmp_path
     assert audit["num_arc_agi_2_tests_trained_for_arc_agi_1"] == 0
 
 
+def test_a_demonstration_without_output_is_refused() -> None:
+    pairs = [{"input": [[1]], "output": [[2]]}, {"input": [[1]]}]
+    raw = arc_data.RawPuzzle.model_validate({"train": pairs, "test": pairs[:1]})
+    with pytest.raises(ValueError, match=r"^aa: demonstration 2 has no output$"):
+        arc_data.as_pairs("aa", "training", raw)
+
+
 @pytest.mark.parametrize(("version", "counts", "num_tests"), [(1, (400, 400), 419), (2, (1000, 120), 172)])
 def test_reported_only_the_pairs_are_those_of_the_paper(
     packaged: Path, tmp_path: Path, version: arc_data.Version, counts: tuple[int, int], num_tests: int

@@ -53,6 +53,18 @@ def grids_of(puzzle: DrawnPuzzle) -> list[Any]:
     return [None if grid is None else decode(grid, 30).tolist() for grid in (puzzle.question, puzzle.answer)]
 
 
+def test_arc_puzzles_without_names_are_one_scene_each(write: Any) -> None:
+    other = {"train": [{"input": [[3]], "output": [[4]]}], "test": [{"input": [[5]]}]}
+    lines = "".join(f"{json.dumps(puzzle)}\n" for puzzle in (PUZZLE, other))
+    for path in (write("two.json", [PUZZLE, other]), write("two.jsonl", lines)):
+        first, second = (read_scene(path, number) for number in (1, 2))
+        assert [len(scene.puzzles) for scene in (first, second)] == [2, 1]
+        assert grids_of(second.demonstrations[0]) == [[[3]], [[4]]]
+        assert second.title == f"{path.name}: puzzle 2"
+        with pytest.raises(ValueError, match="there is no puzzle 3, only 2"):
+            read_scene(path, 3)
+
+
 def test_arc_puzzles_of_every_layout_are_the_same_scene(write: Any) -> None:
     challenges = write("x_challenges.json", {"other": CHALLENGE, "abc": CHALLENGE})
     assert [grids_of(puzzle)[1] for puzzle in read_scene(challenges).puzzles] == [None, None]

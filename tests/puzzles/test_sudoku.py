@@ -101,6 +101,12 @@ def test_the_other_published_formats(tmp_path: Path) -> None:
     assert (SUDOKU_TEXT.format(puzzle.question), puzzle.source, puzzle.answer) == (".2.4" * 4, "Easy", None)
 
 
+def test_a_json_file_without_a_grid_is_said(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text("{}")
+    with pytest.raises(ValueError, match='not an object with the key "grid"'):
+        read_json(tmp_path / "a.json")
+
+
 HEADER = "source,question,answer,rating\n"
 QUESTION, ANSWER = "1.3...1.2...4..1", "1234341221434321"
 GOOD = f"one,{QUESTION},{ANSWER},7\n"
@@ -118,7 +124,7 @@ GOOD = f"one,{QUESTION},{ANSWER},7\n"
         (partial(read_table, SUDOKU_TEXT), f"{HEADER}{GOOD}one,\x00{QUESTION[1:]},{ANSWER},7\n", 3),
         (partial(read_table, SUDOKU_TEXT), f'{HEADER}"one"x,{QUESTION},{ANSWER},7\n', 2),
         (partial(read_table, SUDOKU_TEXT), f"Puzzle,Solution\n{QUESTION}\n", 1),
-        (read_json, "{", 1),
+        *((read_json, text, 1) for text in ("{", "[[1, 2]]", "{}", '{"grid": 5}')),
     ],
 )
 def test_an_invalid_puzzle_is_one_line_with_its_place(

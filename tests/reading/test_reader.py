@@ -13,6 +13,10 @@ from serrm.reading.reader import questions_of, read_arguments, read_file, read_p
 SUDOKU, ANSWER = "12..34..4..1.3.2", "1234341242314322"  # which keeps the clues, and no rule
 ROWS = [[1, 2, 0, 0], [3, 4, 0, 0], [4, 0, 0, 1], [0, 3, 0, 2]]
 TOKENS = [[number + 1 for number in row] for row in ROWS]
+NINE_ROWS = ["53..7....", "6..195...", ".98....6.", "8...6...3", "4..8.3..1", "7...2...6"]
+NINE_ROWS += [".6....28.", "...419..5", "....8..79"]
+SIXTEEN_ROWS = ["." + ("123456789ABCDEFG" * 2)[(4 * row + row // 4) % 16 :][:15] for row in range(16)]
+MAZE_ROWS = ["#####", "#S #G", "# # #", "#   #", "#####"]
 MAZE = "S  #" + " # #" + "    " + "## G"
 ARC = {
     "train": [{"input": [[1]], "output": [[2, 2]]}],
@@ -50,6 +54,36 @@ def test_one_sudoku_in_many_forms(lines: list[str]) -> None:
         assert question.answer.reshape(-1).tolist() == [int(digit) + 1 for digit in ANSWER]
     else:
         assert question.answer is None
+
+
+@pytest.mark.parametrize("heading", [["Sudoku"], ["Puzzle", ""], ["Grid", "# easy"], ["Maze", "Puzzle"]])
+def test_a_word_above_rows_is_a_heading(heading: list[str]) -> None:
+    for rows in (
+        [SUDOKU[start : start + 4] for start in range(0, 16, 4)],
+        NINE_ROWS,
+        SIXTEEN_ROWS,
+        MAZE_ROWS,
+    ):
+        (question,) = read(*heading, *rows)
+        assert question.text == "".join(rows)
+    with pytest.raises(ValueError, match=r"\b8 rows of 9 symbols\b"):
+        read(*heading, *NINE_ROWS[1:])
+
+
+def test_a_word_above_puzzles_names_their_column() -> None:
+    for cell in (SUDOKU, f'"{SUDOKU}"', json.dumps(ROWS).join('""'), f"{SUDOKU},a remark", NINE_ROWS[0] * 9):
+        assert [question.place for question in read("Sudoku", *[cell] * 20)] == [
+            f"input:{number}" for number in range(2, 22)
+        ]
+    with pytest.raises(ValueError, match=r"^input:3: "):
+        read("question", SUDOKU, "12345")
+
+
+def test_several_puzzles_in_one_row_of_a_table_are_refused() -> None:
+    row = f'"{json.dumps([ROWS, ROWS])}"'
+    with pytest.raises(ValueError, match=r"^input:2: 2 puzzles\b"):
+        read("source,question", f"a,{row}")
+    assert len(read("source,question", f'a,"{json.dumps([ROWS])}"')) == 1
 
 
 def test_sizes_and_mazes_may_be_mixed_and_mazes_begin_like_comments() -> None:

@@ -126,7 +126,9 @@ def test_metric_files_of_the_papers_numbers_give_the_papers_tables(report):
         # Table 2 prints 71.95 where table 1 prints 71.94, and tables A6 and A7 one digit less than tables 1 and 3.
         assert abs(entry.score.value - float(entry.paper_entry.numbers[0])) < 0.051
         if entry.paper_entry.numbers[1:]:
-            assert [entry.score.low, entry.score.high] == [float(end) for end in entry.paper_entry.numbers[1:]]
+            assert [entry.score.low, entry.score.high] == [
+                float(end) for end in entry.paper_entry.numbers[1:]
+            ]
 
 
 def test_a_table_has_few_columns_lines_and_notes(report, made):

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,14 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from serrm.inference.predict import LoadedModel
+from serrm.inference.search import Search
 from serrm.puzzles.arc.grids import decode
 from serrm.puzzles.maze.data import TEXT as MAZE_TEXT
 from serrm.puzzles.sudoku.data import TEXT as SUDOKU_TEXT
 from serrm.puzzles.sudoku.data import generate_puzzles
-from serrm.puzzles.tasks import grid_task
+from serrm.puzzles.tasks import TASKS, grid_task
 from serrm.reading.question import Question
 from serrm.reading.reader import questions_of, read_text
-from serrm.solving.solve import Answer, SolveOptions, Status, in_order, solve
+from serrm.solving.solve import Answer, GridPuzzles, SolveOptions, Status, arc_refusal, in_order, solve
 from tests.conftest import CLUES, MakeModel
 from tests.oracle import is_right, make_oracle
 from tests.references import count_solutions, is_shortest_path
@@ -217,6 +219,25 @@ def test_arc_is_refused_plainly_where_nothing_is_known(untrained: MakeModel) -> 
         (answer,) = answers_to(untrained(num_symbols=12, config=config, **run), arc(["aa"]))
         assert answer.status == Status.UNSUPPORTED
         assert message in answer.remark
+
+
+def test_the_refusal_of_a_large_answer_names_its_side(untrained: MakeModel) -> None:
+    run = {"task": "arc_agi_2", "model": {"task_types": "factored"}, "arrays": {"num_augmentations": 7}}
+    loaded = untrained(num_symbols=12, config={"side": 4, "puzzles": ["aa", "bb", "cc"]}, **run)
+    task = {"train": [], "test": [{"input": [[1] * 3] * 3, "output": [[1] * 9] * 9}]}
+    (question,) = questions_of({"aa": task})
+    assert arc_refusal(loaded, question) == "a grid of side 9 does not fit the model's canvas of side 4"
+
+
+def test_a_task_without_a_blank_is_answered(untrained: MakeModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded, (question,) = untrained(num_symbols=6, task="maze", config={"side": 4}), read_text(MAZE, "input")
+    record = replace(grid_task("maze"), blank=None, open_cells=lambda questions: questions == 2)
+    monkeypatch.setitem(TASKS, "maze", record)
+    (answer,) = answers_to(loaded, [question], budget=2)
+    assert answer.status == Status.UNVERIFIED and len(answer.answer) == 16
+    tokens = question.cells.reshape(-1)
+    padded = Search(0, tokens, answer=np.where(tokens == 2, np.uint8(0), tokens))
+    assert np.array_equal(GridPuzzles(loaded, 4, {0: question}).best(0, [padded])[1], question.cells)
 
 
 def test_a_trace_is_the_way_to_the_answer(oracle: LoadedModel, puzzles: list[str]) -> None:

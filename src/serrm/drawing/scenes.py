@@ -27,21 +27,24 @@ def read_scene(path: Path, number: int = 1, name: str | None = None, has_answer:
         path = path / EXAMPLES
     if path.name == EXAMPLES:
         return _numbered(path, read_examples(path), number)
-    # The tests of an ARC task belong together.
-    puzzles = [
-        list(questions)
-        for _, questions in groupby(read_file(path), lambda question: question.name or question.place)
-    ]
+    puzzles = [list(questions) for _, questions in groupby(read_file(path), _place_of_puzzle)]
     if name is not None:
         puzzles, number = [tests for tests in puzzles if tests[0].name == name], 1
         if not puzzles:
             raise ValueError(f"{path}: no puzzle is named {name!r}")
     tests = _numbered(path, puzzles, number)
-    if not (name := tests[0].name):
+    if not tests[0].name:
         return Scene(f"{path.name}: puzzle {number}", [puzzle_of(tests[0], has_answer)])
-    title = name if path.stem == name else f"{path.name}: {name}"
+    has_own_name = name is not None or sum(others[0].name == tests[0].name for others in puzzles) == 1
+    label = tests[0].name if has_own_name else f"puzzle {number}"
+    title = label if path.stem == label else f"{path.name}: {label}"
     demonstrations = [_arc_puzzle(pair.question, pair.answer) for pair in tests[0].demonstrations]
     return Scene(title, [puzzle_of(test) for test in tests], demonstrations)
+
+
+def _place_of_puzzle(question: Question) -> str:
+    """The place of a question's puzzle: the tests of an ARC task belong together."""
+    return question.place.rpartition(" test ")[0] if question.task == ARC else question.place
 
 
 def _numbered(path: Path, items: Sequence[T], number: int) -> T:

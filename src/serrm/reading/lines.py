@@ -18,7 +18,7 @@ from serrm.puzzles.text import shorten
 from serrm.reading.drawings import drawn_records, find_drawing, line_flaw, rows_flaw
 from serrm.reading.question import Match, Question, WrittenGrid, is_grid_size, is_puzzle, question_of
 from serrm.reading.rows import find_rows, is_row_of_more
-from serrm.reading.symbols import MIN_ALONE, is_ruling, symbol_lists, whole_puzzle
+from serrm.reading.symbols import MAX_ROW, MIN_ALONE, is_ruling, symbol_lists, whole_puzzle
 
 # Names of a question and of its answer in tables and JSON objects.
 QUESTIONS = (
@@ -108,7 +108,8 @@ def _find(lines: Sequence[str], position: int) -> Match:
 def _header(lines: Sequence[str]) -> tuple[int, str, int, int | None] | None:
     """The position after a table's header, its delimiter, and the columns of questions and answers.
 
-    None if the first line after the comments names no column of questions.
+    None if the first line after the comments names no column of questions. A word alone, such as Sudoku, is a heading
+    above another heading or above a grid in rows.
     """
     for position, line in enumerate(lines):
         for delimiter in TABLE_DELIMITERS:
@@ -118,10 +119,27 @@ def _header(lines: Sequence[str]) -> tuple[int, str, int, int | None] | None:
                 for keys in (QUESTIONS, ANSWERS)
             )
             if question is not None:
-                return position + 1, delimiter, question, answer
+                is_title = len(names) == 1 and _has_rows_or_heading(lines, position + 1)
+                return None if is_title else (position + 1, delimiter, question, answer)
         if line.strip() and not is_comment(line):
             break
     return None
+
+
+def _has_rows_or_heading(lines: Sequence[str], start: int) -> bool:
+    """True if the next line is a heading or the first row of a grid, even of one that misses rows."""
+    position = next((index for index in range(start, len(lines)) if not _is_skipped(lines[index])), None)
+    if position is None:
+        return False
+    try:
+        match = _find(lines, position)
+    except ValueError:
+        return len(lines[position].strip()) <= MAX_ROW
+    return not match.grids or match.end > position + 1
+
+
+def _is_skipped(line: str) -> bool:
+    return not line.strip() or line.startswith("# ")
 
 
 def _table(
@@ -144,11 +162,14 @@ def _table(
 
 
 def question_of_fields(place: str, question: str, answer: str | None, read_json: ReadJson) -> Question:
-    """The puzzle of two fields, its question and its answer; either may be JSON."""
+    """The puzzle of two fields, its question and its answer; either may be JSON. ValueError for several puzzles."""
     fields = {"question": question, "answer": answer}
     if any(text is not None and text.lstrip()[:1] == "[" for text in fields.values()):
         values = {name: None if text is None else decoded(text) or text for name, text in fields.items()}
-        return next(read_json(values, place))
+        puzzles = list(read_json(values, place))
+        if len(puzzles) != 1:
+            raise ValueError(f"{place}: {len(puzzles)} puzzles in one row of a table: {shorten(question)}")
+        return puzzles[0]
     written = grid_of_field(question)
     return question_of(
         place, written if answer is None else replace(written, answer=grid_of_field(answer).symbols)

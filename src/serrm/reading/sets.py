@@ -26,11 +26,12 @@ from serrm.reading.reader import read_file
 def write_test_set(file: Path, target: Path, entry: str, kind: str, num_puzzles: int | None = None) -> None:
     """Write the puzzles of a file, or the first `num_puzzles` of them, as arrays of a task on square grids.
 
-    A puzzle without an answer gets its only solution, from the task's exact method.
+    A puzzle without an answer gets its solution by the task's exact method. On mazes this is one of the shortest paths.
 
     Raises:
-        ValueError: a puzzle is of another task, an answer breaks the rules, or a puzzle without an answer has no
-            solution or several. The message is one line with the place in the file; nothing is left behind.
+        ValueError: a puzzle is of another task, an answer breaks the rules, or the exact method finds no solution or
+            more than one of a puzzle without an answer. The message is one line with the place in the file; nothing is
+            left behind.
     """
     by_side: dict[int, list[Question]] = {}
     for question in read_file(file)[:num_puzzles]:
@@ -62,7 +63,7 @@ def token_grids(
 
 
 def _answer(question: Question, kind: str) -> UInt8[np.ndarray, " I"]:
-    """The answer of a puzzle, or its only solution if it comes without an answer."""
+    """The answer of a puzzle, or its solution by the exact method if it comes without an answer."""
     if question.answer is not None:
         return question.answer.reshape(-1)
     record = grid_task(kind)

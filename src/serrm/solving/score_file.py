@@ -148,7 +148,7 @@ class OtherSolutions(Gallery):
 def _score_votes(
     predictor: Predictor, questions: Sequence[Question], depths: Sequence[int]
 ) -> dict[str, Any]:
-    """pass@k over the ARC tasks with an answer to each test input, with the number of test inputs left out."""
+    """pass@k over ARC tasks, by their test inputs that have an answer and fit; the others are counted as left out."""
     reasons = {
         id(question): arc_refusal(predictor.loaded, question)
         or ("no answer" if question.answer is None else "")

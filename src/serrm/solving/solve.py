@@ -359,14 +359,17 @@ class GridPuzzles:
         yield Search(number, self.questions[number].cells.reshape(-1))
 
     def best(self, number: int, parts: Sequence[Search]) -> tuple[Search, Grid, str]:
-        """The search, its answer and a remark. Padding in the answer becomes a blank cell."""
-        answer, blank = parts[0].answer, self.record.blank
-        assert answer is not None and blank is not None
-        question = self.questions[number]
+        """The search, its answer and a remark.
+
+        Padding in the answer becomes a blank cell; in a task without a blank, it becomes the question's token.
+        """
+        answer, question = parts[0].answer, self.questions[number]
+        assert answer is not None
+        unfilled = question.cells.reshape(-1) if self.record.blank is None else np.uint8(self.record.blank)
         remark = self.record.caveat(question.cells.reshape(-1)) if parts[0].is_verified else ""
         return (
             parts[0],
-            self._square(np.where(answer == 0, np.uint8(blank), answer)),
+            self._square(np.where(answer == 0, unfilled, answer)),
             remark or early_remark(question),
         )
 
@@ -443,8 +446,9 @@ def arc_refusal(loaded: LoadedModel, question: Question) -> str | None:
         return "the checkpoint does not list the ARC tasks it was trained on"
     if question.name not in names:
         return f"ARC task {question.name!r} is not among the {len(names)} that the checkpoint was trained on"
-    if max(question.side, 0 if question.answer is None else max(question.answer.shape)) > side:
-        return f"a grid of side {question.side} does not fit the model's canvas of side {side}"
+    largest = max(question.side, 0 if question.answer is None else max(question.answer.shape))
+    if largest > side:
+        return f"a grid of side {largest} does not fit the model's canvas of side {side}"
     return None
 
 

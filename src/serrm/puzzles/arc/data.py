@@ -69,6 +69,8 @@ def as_pairs(
     name: str, collection: Collection, raw: RawPuzzle, answers: list[Rows] | None = None
 ) -> NamedPairs:
     """The pairs of a puzzle, demonstrations before tests. ValueError if an answer is missing."""
+    if missing := [number for number, pair in enumerate(raw.train, start=1) if pair.output is None]:
+        raise ValueError(f"{name}: demonstration {missing[0]} has no output")
     if answers is None:
         answers = [test.output for test in raw.test if test.output is not None]
     if len(answers) != len(raw.test):

@@ -252,8 +252,10 @@ def read_json(path: Path) -> raw.Puzzle:
     """Read the puzzle of a file {"size", "difficulty", "givens", "type", "grid"}; "difficulty" becomes its source."""
     try:
         record = json.loads(existing(path).read_text(encoding="utf-8"))
+        if not isinstance(record, dict) or "grid" not in record:
+            raise ValueError('not an object with the key "grid"')
         return raw.Puzzle(TEXT.parse(record["grid"]), None, record.get("difficulty", ""))
-    except (KeyError, ValueError) as error:
+    except ValueError as error:
         raise ValueError(f"{path}:1: {error}") from None
 
 
