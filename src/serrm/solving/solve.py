@@ -57,7 +57,10 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """Tokens of a question, and of the prediction after each supervision step of the attempt that gave the answer."""
+    """Tokens of a question, and of the prediction after each supervision step of the attempt that gave the answer.
+
+    `task` is the checkpoint's, such as arc_agi_1.
+    """
 
     task: str
     side: int
@@ -69,9 +72,10 @@ class Trace:
 class Answer:
     """The answer to one puzzle of the input.
 
-    `place` is the file and line of the puzzle, `question` its text. `cells` are the answer's tokens, or the colours of
-    an ARC grid, None without an answer. `steps` counts the supervision steps of all `attempts`, and `seconds` is the
-    puzzle's share of the time they took; `by` names the source of the answer, the network or an exact solver.
+    `place` is the file and line of the puzzle, `task` its task (arc for both ARC-AGIs), `question` its text. `cells`
+    are the answer's tokens, or the colours of an ARC grid, None without an answer. `steps` counts the supervision steps
+    of all `attempts`, and `seconds` is the puzzle's share of the time they took; `by` names the source of the answer,
+    the network or an exact solver.
     """
 
     place: str
