@@ -8,10 +8,11 @@ training puzzles, which are scored instead of the evaluation puzzles; the latter
 Two pairs are equivalent if one of the 8 dihedral transforms and one of the 10! permutations of colours, the same for
 question and answer, turn one into the other. Equivalent pairs have the same canonical form, so comparing the forms of
 the tests with those of the trained pairs covers all augmentations at once. Augmentations keep the background and so use
-only 9! permutations, but a symbol-equivariant model that has seen a pair has seen all its recolourings, and pairs that
-differ up to more symmetries differ up to fewer. Translation moves a grid on its canvas and does not change it. A
-trained pair is dropped even if it is a demonstration of the same puzzle: 7 puzzles of ARC-AGI-1 have a test pair that
-is equivalent to a demonstration. Paper: section "ARC-AGI", data; the audit is ours.
+only 9! permutations, but a symbol-equivariant model that has seen a pair has seen all its recolourings. Pairs that none
+of the 10! permutations makes equal are not made equal by one of the 9! either, so nothing is missed. Translation moves
+a grid on its canvas and does not change it. A trained pair is dropped even if it is a demonstration of the same puzzle:
+7 puzzles of ARC-AGI-1 have a test pair that is equivalent to a demonstration. Paper: section "ARC-AGI", data; the audit
+is ours.
 """
 
 import logging
@@ -52,6 +53,7 @@ def write_arc_sets(
         used = hold_out(fitting, settings, close_to_evaluation(forms.values()))
     pairs = draw_puzzles(used, settings)
     held_out = {name: pair for name, pair in pairs.items() if name.collection == "held_out"}
+    # Held-out pairs have a new collection in their names, so `forms` does not have them.
     trained, findings = audit_pairs(
         pairs, forms[version] | canonical_forms(held_out), drops=settings.audit == "drop"
     )

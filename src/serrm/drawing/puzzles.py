@@ -93,8 +93,9 @@ class DrawnPuzzle:
         """
         self._check(prediction)
         panel = self.answer_panel(prediction, caption)
+        nothing = np.zeros(panel.cells.shape, dtype=bool)
         is_wrong, is_changed = (
-            panel.is_wrong if other is None else _differs(panel.cells, self._visible(other))
+            nothing if other is None else _differs(panel.cells, self._visible(other))
             for other in (self.answer, before)
         )
         remark = TASKS[self.task].judge(self.side, prediction, self.question, self.answer)
@@ -138,7 +139,7 @@ def _differs(cells: Cells, other: Cells) -> Mask:
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """A puzzle to draw; in ARC, one per test input, and the demonstrations."""
+    """One picture: a title and its puzzles (one, or an ARC task's test inputs), after the task's demonstrations."""
 
     title: str
     puzzles: Sequence[DrawnPuzzle]
@@ -166,7 +167,8 @@ class Scene:
 def settling_panels(puzzle: DrawnPuzzle, most: int | None = None) -> list[Panel]:
     """The question and the predictions after the first step, the last step, and every step that changed a cell.
 
-    If there are more than `most`, keep the last of these steps up to 1, 2, 4, … steps.
+    The puzzle must have a prediction after every step 1…n. If there are more than `most` of these steps, keep, for each
+    of 1, 2, 4, …, the largest of them that is not above it, and the last.
     """
     grids, last = puzzle.predictions, len(puzzle.predictions)
     changing = [step for step in grids if step > 1 and (grids[step] != grids[step - 1]).any()]

@@ -1,7 +1,8 @@
 """The eight dihedral transforms of a grid, which are also augmentations of square grids, with the same numbers.
 
 Transform k transposes if k ≥ 4, then rotates by k mod 4 quarter turns counter-clockwise: 0 is the identity, and every
-reflection is its own inverse.
+reflection is its own inverse. Reflections are 4 in the main diagonal, 5 of top and bottom, 6 in the antidiagonal, 7 of
+left and right.
 """
 
 from functools import lru_cache
@@ -33,7 +34,7 @@ def cell_order(side: int, transform: int) -> Int[np.ndarray, " I"]:
 
 
 def draw_transform(seed: int, puzzle: int, augmentation: int, side: int) -> UInt8[np.ndarray, " 1"]:
-    """The dihedral transform of an augmentation, whose number it has."""
+    """The parameters of an augmentation: augmentation a is transform a. Nothing is random."""
     return np.array([augmentation], np.uint8)
 
 

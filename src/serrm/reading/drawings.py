@@ -1,4 +1,7 @@
-"""Puzzles of drawn tasks in a text, in whose lines white space counts: mazes, one per line or one line per row."""
+"""Puzzles of drawn tasks in a text, in whose lines white space counts: mazes, one per line or one line per row.
+
+A drawn task has # for its walls, and its last character occurs in answers only.
+"""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -28,6 +31,7 @@ def find_drawing(lines: Sequence[str], start: int) -> Match | None:
 def _find(lines: Sequence[str], start: int, record: GridTask) -> Match | None:
     line = lines[start]
     first, side = start, len(line)
+    # Rows of spaces above a wall were skipped as blank lines, but belong to the grid.
     while first and lines[first - 1] == " " * side and has_wall(line):
         first -= 1
     window = list[str]()
@@ -38,14 +42,18 @@ def _find(lines: Sequence[str], start: int, record: GridTask) -> Match | None:
     has_marks = any(marks(row, record) for row in window)
     num_alone = sum(is_puzzle(grid_of_line(row)) for row in window[:NUM_LOOKED_AT])
     grid = grid_of_line("".join(window))
+    # One row per line, such as "#S#", "# #", "#G#".
     if len(window) == side and has_marks and num_alone < 2 and (side**2 >= MIN_LENGTH or is_puzzle(grid)):
         return Match([(first + 1, grid)], first + side)
+    # A whole grid on one line, with spaces around it.
     stripped = grid_of_line(line.strip())
     if is_puzzle(stripped) and not is_grid_size(side):
         return Match([(start + 1, stripped)], start + 1)
+    # A whole grid on one line, even a wrong one; not a line of walls alone or a comment, such as "# a title".
     is_whole_grid = is_grid_size(side) and set(line) != {"#"} and (has_marks or not line.startswith("# "))
     if is_whole_grid or is_puzzle(grid_of_line(line)):
         return Match([(start + 1, grid_of_line(line))], start + 1)
+    # Rows that form no square, such as a maze without its last row; other lines that begin with # may be comments.
     if not line.startswith("#") or (has_marks and side >= MIN_LENGTH) or (has_marks and len(window) > 2):
         raise ValueError(_shape_flaw(lines, first, window, record))
     return None
@@ -72,11 +80,11 @@ def _shape_flaw(lines: Sequence[str], first: int, window: Sequence[str], record:
     message = f"{side} characters are not a square grid: {shorten(window[0])}"
     if len(window) > 1 or (after and len(after[0]) == side):
         message = f"{len(window)} rows of {side} characters are not a square grid"
+    in_questions = record.text.characters[:-1]  # without the path, which no question has
     for line in after:
         wrong = next((character for character in line if character not in record.text.characters), None)
         if len(line) == side and wrong:
-            known = record.text.characters[:-1]
-            message += f": {wrong!r} in line {first + len(window) + 1} is not one of {known!r}"
+            message += f": {wrong!r} in line {first + len(window) + 1} is not one of {in_questions!r}"
         elif line.strip() and len(window) > 1:
             message += f": line {first + len(window) + 1} is {shorten(line)}"
     return message
@@ -91,8 +99,8 @@ def line_flaw(line: str) -> str | None:
             continue
         has_shape = is_grid_size(len(line)) or bool(marks(line, record)) or not line.startswith("#")
         if has_shape and not re.fullmatch(r"#+[^#]*#*", line):
-            position = line.index(wrong[0]) + 1
-            return f"{wrong[0]!r} at position {position} is not one of {known[:-1]!r}: {shorten(line)}"
+            position, in_questions = line.index(wrong[0]) + 1, known[:-1]
+            return f"{wrong[0]!r} at position {position} is not one of {in_questions!r}: {shorten(line)}"
     return None
 
 
@@ -112,6 +120,6 @@ def rows_flaw(lines: Sequence[str], start: int) -> str | None:
         share = sum(character in known for character in text) / max(len(text), 1)
         wrong = next((character for character in text if character not in known), None)
         if side >= 3 and wrong and (len(rows) == side or (len(rows) > 3 and share >= MIN_SHARE)):
-            number = start + 1 + text.index(wrong) // side
-            return f"{wrong!r} in line {number} is not one of {known[:-1]!r}: {shorten(lines[number - 1])}"
+            number, in_questions = start + 1 + text.index(wrong) // side, known[:-1]
+            return f"{wrong!r} in line {number} is not one of {in_questions!r}: {shorten(lines[number - 1])}"
     return None

@@ -218,7 +218,9 @@ def _is_like_grid(word: str) -> bool:
 def _nearest_flaw(line: str) -> str:
     """The message about a line that is not a puzzle: the error of the part that is most like one."""
     stripped = line.strip()
-    fields = [part for part in re.split(r"[\s,;|]+", stripped) if len(part) >= MIN_ALONE - 1]
+    fields = [
+        part for part in re.split(r"[\s,;|]+", stripped) if len(part) >= MIN_ALONE - 1
+    ]  # one sign may be missing
     ways = [tuple(part) for part in fields] or list(symbol_lists(line)) or [tuple(stripped)]
     best = next((way for way in ways if is_grid_size(len(way))), ways[-1])
     if is_grid_size(len(best)) and len(best) < MIN_ALONE and len(best) != len(stripped):

@@ -18,8 +18,12 @@ MAX_ROW = 35  # symbols that may be a row of a larger grid as well as a puzzle
 MIN_ALONE = 36  # symbols that are a puzzle even beside other text on the line
 DELIMITERS = (",", ";", "\t", "|", "│", "┃", "║")
 FRAME_DELIMITERS = DELIMITERS[3:]  # which may stand at both ends of a row
+# Between the symbols of one grid: "53. | .7." or "5/3/.", also with lines of boxes.
 SEPARATORS = re.compile(r"[\s,;:|/\\'\"\[\](){}<>=!`\u2500-\u257F]+")
+# Between the fields of a line, one of which may be a whole puzzle: "name=3, 53..7…, 5.2". The
+# signs / \ ! and ` and lines of boxes stay in their field.
 BETWEEN_FIELDS = re.compile(r"[\s,;:|\"'<>=&\[\](){}]+")
+# A whole line between boxes or around a grid, with at least three signs of a rule in a row: "------+-------+------".
 RULING = re.compile(
     r"[\s\-+|=*_:~.'`\u2500-\u257F—–]*[\-+=*_\u2500-\u257F—–]{3}[\s\-+|=*_:~.'`\u2500-\u257F—–]*"
 )
@@ -62,19 +66,19 @@ def whole_puzzle(line: str) -> WrittenGrid | None:
     fields = [field for field in BETWEEN_FIELDS.split(line) if is_grid_size(len(field))]
     puzzles = [field for field in dict.fromkeys(fields) if is_puzzle(WrittenGrid(tuple(field), field))]
     largest = max(map(len, puzzles), default=0)
+    best = [field for field in puzzles if len(field) == largest]
     lengths = {len(field) for field in BETWEEN_FIELDS.split(line) if field}
-    if (
-        largest >= MIN_ALONE
-        or (largest and len(lengths) > 1)
-        or (fields and len(fields) == 1 == len(puzzles))
-    ):
-        return _with_answer([field for field in puzzles if len(field) == largest])
+    is_long = largest >= MIN_ALONE  # "53..7....6..195…"
+    is_beside_others = largest > 0 and len(lengths) > 1  # "easy 1.3.3.1.2.4.4.2."
+    is_only_field = len(fields) == 1 and len(puzzles) == 1  # "1.3.3.1.2.4.4.2."
+    if is_long or is_beside_others or is_only_field:
+        return _with_answer(best)
     for symbols in symbol_lists(without_comment(line)):
         text = (" " if max(map(len, symbols)) > 1 else "").join(symbols)
         if is_grid_size(len(symbols)) and is_puzzle(written := WrittenGrid(symbols, text)):
             return written
-    pair = [field for field in puzzles if len(field) == largest]
-    return _with_answer(pair) if len(pair) == 2 == len(fields) else _spaced(line)
+    is_pair = len(best) == 2 and len(fields) == 2
+    return _with_answer(best) if is_pair else _spaced(line)
 
 
 def _with_answer(fields: Sequence[str]) -> WrittenGrid:
@@ -94,6 +98,7 @@ def _spaced(line: str) -> WrittenGrid | None:
 
 
 def _has_spaces_for_blanks(line: str) -> bool:
+    """True for digits and spaces with two digits side by side; in "5 3 4" spaces may separate the digits instead."""
     return set(line) <= set(" 123456789") and any(
         one.isdigit() and two.isdigit() for one, two in pairwise(line)
     )

@@ -118,7 +118,9 @@ def _score_size(
             f"{questions[kept[int(np.argmin(are_labels))]].place}: the given answer breaks the rules"
         )
     puzzles = PuzzleArrays(name, side, tokens, labels, task)
-    other_solutions = OtherSolutions(task, 0)
+    other_solutions = OtherSolutions(
+        task, 0
+    )  # `score_set` hands every batch to its gallery; this one only counts
     scores = score_set(predictor, puzzles, depths, gallery=other_solutions)
     return {**as_dict(scores), **counts, **other_solutions.counts()}
 
@@ -132,7 +134,7 @@ class OtherSolutions(Gallery):
     def add(
         self, set_name: str, side: int, predicted: Predicted, name: Callable[[int], str], votes: int = 1
     ) -> None:
-        """Count the other solutions of a batch."""
+        """Count the other solutions of a batch. Mazes have criteria, which count them already."""
         record = grid_task(self.task)
         if record.verify is not None and not record.criteria:
             is_solution = record.obeys(predicted.batch.questions, predicted.tokens)

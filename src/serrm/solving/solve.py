@@ -27,7 +27,7 @@ from serrm.inference.search import Limits, Search, search
 from serrm.inference.settings import GUESS_STEPS
 from serrm.kernels.precision import resolved_precision
 from serrm.models.layers import DTYPES
-from serrm.puzzles.arc.grids import Grid, decode, encode
+from serrm.puzzles.arc.grids import NUM_COLOURS, Grid, decode, encode
 from serrm.puzzles.notation import Notation
 from serrm.puzzles.task import ArcTask, GridTask, Task
 from serrm.puzzles.tasks import ARC, TASKS, grid_task, question_task
@@ -39,6 +39,9 @@ ONLY_STEPS = 128  # and if none follow
 PATIENCE = 4  # steps for which a prediction must stay the same if no rule verifies it
 CONFIDENT = 0.9  # softmax probability from which a cell is a hint to the exact solver
 NUM_VOTES = 8  # most augmentations of an ARC task that vote: the dihedral ones, on which SE-RRM is trained
+VARIANT_LENGTH = (
+    1 + NUM_COLOURS
+)  # numbers of an augmentation of an ARC task: its transform, and the new colours
 
 Tokens = UInt8[np.ndarray, " I"]
 
@@ -54,7 +57,10 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """Tokens of a question, and of the prediction after each supervision step of the attempt that gave the answer."""
+    """Tokens of a question, and of the prediction after each supervision step of the attempt that gave the answer.
+
+    `task` is the checkpoint's, such as arc_agi_1.
+    """
 
     task: str
     side: int
@@ -66,9 +72,10 @@ class Trace:
 class Answer:
     """The answer to one puzzle of the input.
 
-    `place` is the file and line of the puzzle, `question` its text. `cells` are the answer's tokens, or the colours of
-    an ARC grid, None without an answer. `steps` counts the supervision steps of all `attempts`, and `seconds` is the
-    puzzle's share of the time they took; `by` names the source of the answer, the network or an exact solver.
+    `place` is the file and line of the puzzle, `task` its task (arc for both ARC-AGIs), `question` its text. `cells`
+    are the answer's tokens, or the colours of an ARC grid, None without an answer. `steps` counts the supervision steps
+    of all `attempts`, and `seconds` is the puzzle's share of the time they took; `by` names the source of the answer,
+    the network or an exact solver.
     """
 
     place: str
@@ -296,15 +303,15 @@ def _solve_size(
     else:
         rows = puzzles_at_once(side, options.batch_size, num_symbols)
     limits = options.limits(record, puzzles.num_searches)
-    searches = (part for number in solvable for part in puzzles.searches(number))
+    searches = (one for number in solvable for one in puzzles.searches(number))
     finished: dict[int, list[Search]] = {number: [] for number in solvable}
     try:
         loss = loaded.settings.train.loss
-        for part in search(loaded.model, searches, num_symbols, record, limits, rows, loss, dtype):
-            number, parts = part.key, finished[part.key]
-            parts.append(part)
-            if len(parts) == puzzles.num_searches:
-                yield number, _answer(puzzles, number, solvable[number], parts, options)
+        for found in search(loaded.model, searches, num_symbols, record, limits, rows, loss, dtype):
+            number, done = found.key, finished[found.key]
+            done.append(found)
+            if len(done) == puzzles.num_searches:
+                yield number, _answer(puzzles, number, solvable[number], done, options)
     except torch.OutOfMemoryError as error:
         raise ValueError(
             f"{device} has too little memory for {rows} puzzles at once; lower the batch size"
@@ -315,11 +322,11 @@ def _answer(
     puzzles: "GridPuzzles | ArcTestInputs",
     number: int,
     question: Question,
-    parts: Sequence[Search],
+    done: Sequence[Search],
     options: SolveOptions,
 ) -> Answer:
     start = time.perf_counter()
-    best, cells, remark = puzzles.best(number, parts)
+    best, cells, remark = puzzles.best(number, done)
     status = Status.VERIFIED if best.is_verified else Status.UNVERIFIED
     trace = Trace(puzzles.task, puzzles.side, best.question, best.history) if options.has_trace else None
     answer = Answer(
@@ -335,8 +342,8 @@ def _answer(
     )
     if isinstance(puzzles, GridPuzzles) and options.is_exact and not best.is_verified:
         answer = puzzles.solved_exactly(number, best, answer)
-    seconds = sum(part.seconds for part in parts) + time.perf_counter() - start
-    steps, attempts = (sum(getattr(part, name) for part in parts) for name in ("steps", "attempts"))
+    seconds = sum(found.seconds for found in done) + time.perf_counter() - start
+    steps, attempts = (sum(getattr(found, name) for found in done) for name in ("steps", "attempts"))
     return replace(answer, steps=steps, attempts=attempts, seconds=seconds)
 
 
@@ -358,17 +365,17 @@ class GridPuzzles:
         """The one search."""
         yield Search(number, self.questions[number].cells.reshape(-1))
 
-    def best(self, number: int, parts: Sequence[Search]) -> tuple[Search, Grid, str]:
+    def best(self, number: int, done: Sequence[Search]) -> tuple[Search, Grid, str]:
         """The search, its answer and a remark.
 
         Padding in the answer becomes a blank cell; in a task without a blank, it becomes the question's token.
         """
-        answer, question = parts[0].answer, self.questions[number]
+        answer, question = done[0].answer, self.questions[number]
         assert answer is not None
         unfilled = question.cells.reshape(-1) if self.record.blank is None else np.uint8(self.record.blank)
-        remark = self.record.caveat(question.cells.reshape(-1)) if parts[0].is_verified else ""
+        remark = self.record.caveat(question.cells.reshape(-1)) if done[0].is_verified else ""
         return (
-            parts[0],
+            done[0],
             self._square(np.where(answer == 0, unfilled, answer)),
             remark or early_remark(question),
         )
@@ -406,37 +413,37 @@ class ArcTestInputs:
     def __init__(self, loaded: LoadedModel, questions: Mapping[int, Question]) -> None:
         self.evaluation = arc_evaluation(loaded, list(questions.values()))
         self.task, self.side, self.questions = loaded.settings.kind, self.evaluation.side, questions
-        self.first = {number: row * self.evaluation.num_votes for row, number in enumerate(questions)}
+        self.first_row = {number: row * self.evaluation.num_votes for row, number in enumerate(questions)}
         self.num_searches = min(NUM_VOTES, self.evaluation.num_votes)  # of a test input
 
     def searches(self, number: int) -> Iterator[Search]:
         """A search for each augmentation, with its task type."""
-        batch = self.evaluation.gather(self.first[number], self.num_searches)
+        batch = self.evaluation.gather(self.first_row[number], self.num_searches)
         for tokens, task_type in zip(batch.questions, batch.task_types.tolist(), strict=True):
             yield Search(number, tokens, task_type)
 
-    def best(self, number: int, parts: Sequence[Search]) -> tuple[Search, Grid, str]:
+    def best(self, number: int, done: Sequence[Search]) -> tuple[Search, Grid, str]:
         """The first search whose grid won the vote, as evaluation counts it (`serrm.scoring.tally`)."""
-        originals = [self._without_augmentation(number, part) for part in parts]
-        grids = [decode(part.history[-1], self.side) for part in originals]
+        originals = [self._without_augmentation(number, found) for found in done]
+        grids = [decode(found.history[-1], self.side) for found in originals]
         pools: dict[Key, Pool] = {}
-        for grid, part in zip(grids, originals, strict=True):
-            assert part.certainty is not None
-            add_vote(pools, grid, float(part.certainty.min()))
+        for grid, found in zip(grids, originals, strict=True):
+            assert found.certainty is not None
+            add_vote(pools, grid, float(found.certainty.min()))
         winner = ranked(pools)[0]
         first = [grid_key(grid) for grid in grids].index(winner)
         return (
             originals[first],
             grids[first],
-            f"{pools[winner].num_votes} of {len(parts)} augmentations agree",
+            f"{pools[winner].num_votes} of {len(done)} augmentations agree",
         )
 
-    def _without_augmentation(self, number: int, part: Search) -> Search:
+    def _without_augmentation(self, number: int, found: Search) -> Search:
         """A search with its predictions in the frame of the task, without the augmentation."""
-        row = self.first[number] + part.task_type % self.evaluation.num_votes
-        grids = [self.evaluation.undo(row, prediction[None])[0] for prediction in part.history]
+        row = self.first_row[number] + found.task_type % self.evaluation.num_votes
+        grids = [self.evaluation.undo(row, prediction[None])[0] for prediction in found.history]
         question = encode(self.questions[number].cells, self.side)
-        return replace(part, question=question, history=[encode(grid, self.side) for grid in grids])
+        return replace(found, question=question, history=[encode(grid, self.side) for grid in grids])
 
 
 def arc_refusal(loaded: LoadedModel, question: Question) -> str | None:
@@ -455,7 +462,7 @@ def arc_refusal(loaded: LoadedModel, question: Question) -> str | None:
 def arc_evaluation(loaded: LoadedModel, questions: Sequence[Question]) -> ArcEvaluation:
     """The test inputs of ARC tasks in all augmentations that a model was trained on; unknown answers are empty."""
     run, side, names = loaded.settings, int(loaded.config["side"]), tuple(loaded.config["puzzles"])
-    index = np.zeros((len(names), run.arrays.num_augmentations + 1, 11), dtype=np.uint8)
+    index = np.zeros((len(names), run.arrays.num_augmentations + 1, VARIANT_LENGTH), dtype=np.uint8)
     tasks = [names.index(question.name) for question in questions]
     numbers, num_inputs = list[int](), Counter[int]()
     for task in tasks:

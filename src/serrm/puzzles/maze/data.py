@@ -197,7 +197,8 @@ def in_words(source: GeneratedMaze | MirrorMaze | HubMaze, subset: SubsetSetting
 
 def _make_windows(windows: Windows, directory: Path, seed: int) -> dict[str, Origin]:
     """Write windows of the published training mazes in the directory; those of the last mazes are test mazes."""
-    # With seed 0 the random numbers are those of the single seed `side`.
+    # NumPy ignores trailing zeros of a seed, so with seed 0 this is the stream of `side` alone, with which the
+    # committed windows were drawn.
     rng = np.random.default_rng([windows.side, seed])
     mazes = list(read_table(TEXT, directory / FOLDER_HARD / "train.csv"))
     if (sides := [maze.side for maze in mazes]) != NUM_HARD * [SIDE_HARD]:

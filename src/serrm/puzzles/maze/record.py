@@ -20,7 +20,8 @@ GROUNDS = {WALL: "#3A3A3A", START: "#009E73", GOAL: "#CC79A7", PATH: FILLED}
 def recognises(value: Any) -> bool:
     """True for a text that contains a wall, or a start and a goal among spaces.
 
-    A text that begins with a wall must have no other characters than a maze.
+    A text that begins with a wall must have no other characters than a maze, since a line that begins with # may also
+    be a comment.
     """
     if not isinstance(value, str):
         return False
