@@ -25,7 +25,7 @@ from serrm.models.positional import Positions
 from serrm.models.positions import POSITIONS
 from serrm.models.recurrence import CannotExtrapolate, RecurrentModel, StepOutput
 from serrm.models.registry import build_model, empty_model
-from serrm.models.settings import BEHIND_PREFIX, ModelSizes
+from serrm.models.settings import SEQUENCE_POSITIONS, ModelSizes
 from serrm.planning.rehearse import miniature
 from serrm.published.exchange import published_layout
 from serrm.puzzles.tasks import grid_task
@@ -369,7 +369,7 @@ def test_learned_positions_are_trained_for_one_size(
     family: str, kind: str, arrays: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     entry = Positions(learned=example("models/rows_columns", monkeypatch).rows_columns)
-    for known in (POSITIONS, BEHIND_PREFIX):
+    for known in (POSITIONS, SEQUENCE_POSITIONS):
         monkeypatch.setitem(known, "rows_columns", entry)
     params = changed(family)
     params["recipes"]["sudoku"][family]["model"]["positions"] = kind

@@ -14,17 +14,17 @@ def work(what: str) -> int:
         if what == "stops":
             received: list[int] = []
             signal.signal(signal.SIGTERM, lambda *_: received.append(1))
-            processes.agree(True)  # both can take it from here on
+            processes.any_of(True)  # both can take it from here on
             if processes.is_first:
                 os.kill(os.getppid(), signal.SIGTERM)  # of the agent, which passes it on to all
-            while not processes.agree(bool(received))[0]:
+            while not processes.any_of(bool(received))[0]:
                 time.sleep(0.1)
             if processes.is_first:
                 time.sleep(1)
                 sys.stdout.write("saved")
         if what == "dies" and not processes.is_first:
             os.kill(os.getpid(), signal.SIGKILL)
-        processes.agree(True)
+        processes.any_of(True)
     return int(what) if what.isdigit() and processes.is_first else 0
 
 

@@ -34,7 +34,8 @@ def open_stream(
 def training_hash(arrays: Path) -> str:
     """Hash the training set of a task's arrays and its metadata.
 
-    The ARC index does not change it, which is a function of seed, puzzle and number. ValueError if there are no arrays.
+    The ARC index is left out: it follows from the metadata (seed, names, number of variants).
+    ValueError if there are no arrays.
     """
     folder = arrays / stream.TRAINING
     metadata = stream.read_metadata(folder)

@@ -40,11 +40,11 @@ from serrm.arrays.stream import (
     read_metadata,
 )
 from serrm.core.randomness import Purpose, keyed_rng
-from serrm.puzzles.arc import grids as arc
+from serrm.puzzles.arc import grids
 from serrm.puzzles.transforms import NUM_TRANSFORMS, inverse_transform, transformed
 
 INDEX = "index.npy"
-NUM_MOVED = arc.NUM_COLOURS - 1  # colour 0 stays
+NUM_MOVED = grids.NUM_COLOURS - 1  # colour 0 stays
 NUM_PERMUTATIONS = 362_880  # 9!
 NUM_DRAWABLE = NUM_TRANSFORMS * (NUM_PERMUTATIONS - 1)
 ARRAYS = ("questions", "answers", "question_sizes", "answer_sizes", "puzzles", "numbers")
@@ -103,7 +103,7 @@ def draw_variants(puzzle: str, num: int, seed: int) -> UInt8[np.ndarray, "num 11
     ranks, transforms = np.divmod(np.array(list(codes)[:num_random], dtype=np.int64), NUM_TRANSFORMS)
     # Rank 0, the identity, is in the first eight.
     drawn = np.column_stack([transforms, permutations_of_ranks(ranks + 1)])
-    plain = np.column_stack([np.arange(NUM_TRANSFORMS), np.tile(arc.IDENTITY, (NUM_TRANSFORMS, 1))])
+    plain = np.column_stack([np.arange(NUM_TRANSFORMS), np.tile(grids.IDENTITY, (NUM_TRANSFORMS, 1))])
     return np.concatenate([plain, drawn])[:num].astype(np.uint8)
 
 
@@ -120,7 +120,7 @@ def permutations_of_ranks(ranks: Int[np.ndarray, " V"]) -> UInt8[np.ndarray, "V 
 # Streams.
 
 
-class Drawn(NamedTuple):
+class Choices(NamedTuple):
     """Random choices of examples: pair, variant, share of the free rows and columns before it."""
 
     pairs: Int64[np.ndarray, " B"]
@@ -153,16 +153,16 @@ class ArcPairs:
     @property
     def num_symbols(self) -> int:
         """K of the alphabet, padding included."""
-        return arc.NUM_SYMBOLS
+        return grids.NUM_SYMBOLS
 
     @property
     def side(self) -> int:
         """Rows and columns of the canvas."""
         return self.arrays.side
 
-    def gather_pairs(self, drawn: Drawn) -> Examples:
+    def gather_pairs(self, choices: Choices) -> Examples:
         """Questions and answers of pairs in their variants; a pair's two grids have the same position on the canvas."""
-        arrays, (pairs, variants, shifts) = self.arrays, drawn
+        arrays, (pairs, variants, shifts) = self.arrays, choices
         changes = self.changes(pairs, variants)
         is_turned = (changes[:, :1] >= 4) ^ (changes[:, :1] % 2 == 1)  # rows become columns
         sizes = arrays.question_sizes[pairs], arrays.answer_sizes[pairs]
@@ -191,9 +191,13 @@ def _moved(
 ) -> UInt8[np.ndarray, "B I"]:
     """Transform, recolour and encode the grids of many canvases at once, by the source cell of every new cell.
 
-    Equals `transformed`, `arc.recoloured` and `arc.encode` of every grid; `sizes` are those after the transforms.
+    Equals `transformed`, `grids.recoloured` and `grids.encode` of every grid; `sizes` are those after the transforms.
+
+    Transform k transposes if k ≥ 4, then turns k mod 4 quarters counter-clockwise; so rows are read backwards for
+    quarters 1 and 2, columns for 2 and 3.
     """
-    quarters, last = changes[:, :1] % 4, sizes[:, :, None] - 1
+    transforms, permutations = changes[:, :1], changes[:, 1:]
+    quarters, last = transforms % 4, sizes[:, :, None] - 1
     lines = np.arange(side) - offsets[:, :, None]  # rows and columns, counted from the grid's first
     is_within, is_border = (lines >= 0) & (lines <= last), lines == last + 1
     is_flipped = (quarters == (1, 3)) | (quarters == 2)
@@ -201,8 +205,8 @@ def _moved(
     sources = is_within * steps * np.where(is_flipped[:, :, None], last - lines, lines)
     starts = np.arange(0, tokens.size, side**2)[:, None, None]
     cells = sources[:, 0, :, None] + (sources[:, 1, None, :] + starts)
-    colours = np.pad(changes[:, 1:] + np.uint8(arc.FIRST_COLOUR), ((0, 0), (arc.FIRST_COLOUR, 0)))
-    first = np.arange(0, colours.size, arc.NUM_SYMBOLS)[:, None, None]
+    colours = np.pad(permutations + np.uint8(grids.FIRST_COLOUR), ((0, 0), (grids.FIRST_COLOUR, 0)))
+    first = np.arange(0, colours.size, grids.NUM_SYMBOLS)[:, None, None]
     moved = colours.reshape(-1).take(tokens.reshape(-1).take(cells) + first)
     rows, columns = is_within[:, 0, :, None], is_within[:, 1, None, :]
     is_end = (rows & is_border[:, 1, None, :]) | (is_border[:, 0, :, None] & columns)
@@ -225,11 +229,11 @@ class ArcExamples(ArcPairs):
         """The examples start … start+num-1 in their variants and positions."""
         return self.gather_pairs(self.examples(start, num))
 
-    def examples(self, start: int, num: int) -> Drawn:
+    def examples(self, start: int, num: int) -> Choices:
         """The random choices of the examples start … start+num-1."""
         settings = self.seed, self._num_pairs, self.num_variants
         drawn = across_epochs(lambda epoch: _epoch(epoch, *settings), len(self.arrays), start, num)
-        return Drawn(*drawn)
+        return Choices(*drawn)
 
     @cached_property
     def _num_pairs(self) -> tuple[int, ...]:
@@ -242,7 +246,7 @@ def open_arc_examples(arrays: Path, num_variants: int, seed: int) -> ArcExamples
 
 
 @lru_cache(maxsize=4)
-def _epoch(epoch: int, seed: int, num_pairs: tuple[int, ...], num_variants: int) -> Drawn:
+def _epoch(epoch: int, seed: int, num_pairs: tuple[int, ...], num_variants: int) -> Choices:
     """Draw an epoch, given the number of pairs per puzzle; a puzzle's pairs stay together in the epoch."""
     counts = np.array(num_pairs)
     first = np.cumsum(counts) - counts
@@ -255,7 +259,7 @@ def _epoch(epoch: int, seed: int, num_pairs: tuple[int, ...], num_variants: int)
     chosen = first + rng.integers(np.maximum(counts, 1))
     # One pair per puzzle stays at the corner; the audit may leave a puzzle without pairs.
     shifts[chosen[counts > 0]] = 0
-    return Drawn(pairs, variants[puzzles[pairs]], shifts[pairs])
+    return Choices(pairs, variants[puzzles[pairs]], shifts[pairs])
 
 
 @dataclass(frozen=True, eq=False)
@@ -280,7 +284,7 @@ class ArcEvaluation(ArcPairs):
     def gather(self, start: int, num: int) -> Examples:
         """The questions start … start+num-1 with their answers, as tokens at the corner, in their variants."""
         pairs, variants = np.divmod(np.arange(start, start + num), self.num_votes)
-        return self.gather_pairs(Drawn(pairs, variants, np.zeros((num, 2))))
+        return self.gather_pairs(Choices(pairs, variants, np.zeros((num, 2))))
 
     def inputs(self, start: int, num: int) -> list[tuple[str, int]]:
         """(name of the puzzle, number of the test input) of the questions start … start+num-1."""
@@ -288,25 +292,25 @@ class ArcEvaluation(ArcPairs):
         names = (self.arrays.puzzle_names[puzzle] for puzzle in self.arrays.puzzles[pairs])
         return list(zip(names, self.arrays.numbers[pairs].tolist(), strict=True))
 
-    def undo(self, start: int, tokens: UInt8[np.ndarray, "B I"]) -> list[arc.Grid]:
+    def undo(self, start: int, tokens: UInt8[np.ndarray, "B I"]) -> list[grids.Grid]:
         """The grids of predictions for the questions from `start` on, with their variants undone."""
         changes = self.changes(*np.divmod(np.arange(start, start + len(tokens)), self.num_votes))
         return [
             transformed(
-                arc.recoloured(arc.decode(canvas, self.side), arc.inverse_colours(change[1:])),
+                grids.recoloured(grids.decode(canvas, self.side), grids.inverse_colours(change[1:])),
                 inverse_transform(int(change[0])),
             )
             for canvas, change in zip(tokens, changes, strict=True)
         ]
 
-    def answers(self) -> dict[str, list[arc.Grid]]:
+    def answers(self) -> dict[str, list[grids.Grid]]:
         """The answers to the test inputs of each puzzle, in the order of their numbers."""
-        answers: dict[str, list[arc.Grid]] = {}
+        answers: dict[str, list[grids.Grid]] = {}
         parts = (self.arrays.puzzles, self.arrays.numbers, self.arrays.answers)
         for puzzle, number, tokens in zip(*parts, strict=True):
-            grids = answers.setdefault(self.arrays.puzzle_names[puzzle], [])
-            assert number == len(grids), "all test inputs of a puzzle are present"
-            grids.append(arc.decode(np.asarray(tokens), self.side))
+            of_puzzle = answers.setdefault(self.arrays.puzzle_names[puzzle], [])
+            assert number == len(of_puzzle), "all test inputs of a puzzle are present"
+            of_puzzle.append(grids.decode(np.asarray(tokens), self.side))
         return answers
 
 

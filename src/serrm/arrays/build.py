@@ -63,9 +63,10 @@ def build_arc_arrays(puzzles: Path, target: Path, *, task: str, num_variants: in
     side = int(json.loads(existing(puzzles / AUDIT).read_text(encoding="utf-8"))["canvas"])
     collections = {row["collection"] for row in rows} & {*SCORED}
     assert len(collections) < 2, "settings must be chosen on held-out puzzles, without those evaluated"
+    (scored_name,) = collections or {SCORED[0]}
     scored = [row for row in rows if row["collection"] in collections and row["role"] == "test"]
     assert not any(row["is_trained"] for row in scored), "a pair that is scored is trained on"
-    sets = {TRAIN: [row for row in rows if row["is_trained"]], min(collections, default=SCORED[0]): scored}
+    sets = {TRAIN: [row for row in rows if row["is_trained"]], scored_name: scored}
     for name, chosen in sets.items():
         if not chosen:
             raise ValueError(f"{puzzles}: no pair in the set {name}")

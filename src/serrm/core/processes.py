@@ -74,7 +74,7 @@ class Processes:
             dist.all_gather(list(whole.chunk(self.num)), local)
         return whole.view(part.dtype)
 
-    def agree(self, *flags: bool) -> tuple[bool, ...]:
+    def any_of(self, *flags: bool) -> tuple[bool, ...]:
         """Each flag is true if it is true on at least one process; on the host, so nothing waits for a GPU."""
         if self.num == 1:
             return flags
@@ -82,6 +82,10 @@ class Processes:
         with _as_lost_process():
             dist.all_reduce(raised, dist.ReduceOp.MAX)
         return tuple(bool(flag) for flag in raised.tolist())
+
+    def wait_for_all(self) -> None:
+        """Return once all processes have called this."""
+        self.any_of(True)  # processes do not wait for an empty message
 
     def collect(self, value: Any) -> list[Any]:
         """Collect a value of every process, in the order of ranks, on all of them; values need only be picklable."""

@@ -33,7 +33,7 @@ def rope2d(num_positions: int, head_dim: int) -> Angles:
     return _products(_rows_and_columns(num_positions), _frequencies(head_dim // 2))
 
 
-def evenly_spaced(num_positions: int, head_dim: int) -> Angles:
+def rope2d_linear(num_positions: int, head_dim: int) -> Angles:
     """Angles of RoPE2D with evenly spaced frequencies π/n, 2π/n, …, π radians per row or column, n = head_dim/4.
 
     An extension. A sum of their cosines can be large at one distance and small at all others, so a head finds a cell's
@@ -43,17 +43,17 @@ def evenly_spaced(num_positions: int, head_dim: int) -> Angles:
     return _products(_rows_and_columns(num_positions), math.pi * _floats(1, num + 1) / num)
 
 
-def odd(num_positions: int, head_dim: int) -> Angles:
+def rope2d_odd(num_positions: int, head_dim: int) -> Angles:
     """Angles of RoPE2D with frequencies π/2n, 3π/2n, …, (2n-1)π/2n radians per row or column, n = head_dim/4.
 
     An extension. Their cosines sum to n in the same row, to -n in a row 2n rows away, which attention avoids, and to
-    zero between. With `evenly_spaced` such rows look the same, so it is for grids of at most 2n rows.
+    zero between. With `rope2d_linear` such rows look the same, so it is for grids of at most 2n rows.
     """
     num = head_dim // 4
     return _products(_rows_and_columns(num_positions), math.pi * (_floats(1, 2 * num, 2) / (2 * num)))
 
 
-def boxes(num_positions: int, head_dim: int) -> Angles:
+def rope2d_boxes(num_positions: int, head_dim: int) -> Angles:
     """Angles of RoPE2D with boxes, an extension for Sudoku; row, column and their boxes have head_dim/8 frequencies
     each.
 
@@ -68,12 +68,13 @@ def boxes(num_positions: int, head_dim: int) -> Angles:
     return np.concatenate([lines, of_boxes], axis=-1)
 
 
-def in_boxes(num_positions: int, head_dim: int) -> Angles:
+def rope2d_in_boxes(num_positions: int, head_dim: int) -> Angles:
     """Angles of RoPE2D with boxes whose rows and columns are those within a box; an extension for Sudoku.
 
     n = head_dim/8 frequencies 2π/(2n+1), 4π/(2n+1), … each for box row, row in the box, box column and column in the
     box. Their cosines sum to n where two cells agree and to -1/2 at any distance, so cells that share nothing are as
-    unlike in a small grid as in a large one. Raises ValueError as `boxes`, and for boxes with more than 2n+1 columns.
+    unlike in a small grid as in a large one. Raises ValueError as `rope2d_boxes`, and for boxes with more than 2n+1
+    columns.
     """
     row, column = _rows_and_columns(num_positions)
     box, num = box_for_side(math.isqrt(num_positions)), head_dim // 8

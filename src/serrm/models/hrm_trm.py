@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from serrm.models import layers, recurrence
 from serrm.models.hrm_trm_settings import CycledSettings, HrmSettings, TrmSettings
-from serrm.models.settings import BEHIND_PREFIX, SHIFTED, ModelSizes, SequenceSettings
+from serrm.models.settings import SEQUENCE_POSITIONS, SHIFTED, ModelSizes, SequenceSettings
 
 HALT_BIAS = -5.0
 
@@ -37,7 +37,7 @@ class TokenSequence(recurrence.InputEmbedding):
             layers.truncated_normal(sizes.num_symbols, settings.width, std=std, generator=generator)
         )
         self.learn_positions(
-            BEHIND_PREFIX[settings.positions], sizes.num_positions, settings.width, generator
+            SEQUENCE_POSITIONS[settings.positions], sizes.num_positions, settings.width, generator
         )
 
     def state_shape(self, num_puzzles: int, num_positions: int, num_symbols: int) -> tuple[int, ...]:
@@ -73,7 +73,8 @@ class TokenSequence(recurrence.InputEmbedding):
         """Rotary table of prefix and grid.
 
         In 1-D the prefix takes the positions 0…P-1; in 2-D it is not rotated. SHIFTED is the published code's fault: it
-        rotates the first I positions of the state like the grid, although the first P are the prefix.
+        rotates the first I positions of the state like the grid, although the first P are the prefix;
+        the last P squares are then not rotated.
         """
         settings = self.settings
         prefix, head_dim = settings.prefix, settings.width // settings.heads

@@ -24,8 +24,8 @@ BELOW_CUT = 0.022750131948179195  # share of a normal distribution below minus t
 
 Features = Float[Tensor, "... D"]
 Heads = Float[Tensor, "N H S d"]
-Angles = Float[Tensor, "S half"]
-Rotation = tuple[Angles, Angles]  # their cosines and sines
+Table = Float[Tensor, "S half"]
+Rotation = tuple[Table, Table]  # cosines and sines of the angles
 Rng = torch.Generator | None  # None means zeros, for weights that are then replaced
 
 
@@ -102,14 +102,19 @@ class Attention(nn.Module):
         return linear(mixed.transpose(1, 2).reshape(*x.shape[:-1], -1), self.out)
 
     def _heads(self, x: Features, weight: Float[Tensor, "Hd D"], rotation: Rotation | None) -> Heads:
-        """Project with one of the three weights, so that no heads are copied; axes between S and D become heads."""
+        """Project with one of the three weights, so that no heads are copied.
+
+        In `B I K D` attention over positions treats each symbol as K times as many heads (B, I, K·H, d); over symbols
+        B·I is the batch.
+        """
         before, length = x.shape[: self.axis].numel(), x.shape[self.axis]
         heads = linear(x, weight).reshape(before, length, -1, self.head_dim)
         return (heads if rotation is None else rotate(heads, rotation)).transpose(1, 2)
 
 
 def in_pairs(weight: Float[Tensor, "Hd D"], head_dim: int) -> Float[Tensor, "Hd D"]:
-    """Reorder the rows of a head so that rows of its two halves, whose features rotate in pairs, alternate.
+    """Interleave the halves of each head: 0, d/2, 1, d/2+1, …, as feature i rotates with i + d/2, and `rotate` takes
+    neighbours.
 
     Queries and keys in the same new order give the same scores.
     """

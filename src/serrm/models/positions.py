@@ -2,18 +2,27 @@
 
 from typing import Final
 
-from serrm.models.angles import boxes, evenly_spaced, in_boxes, no_angles, odd, rope, rope2d
+from serrm.models.angles import (
+    no_angles,
+    rope,
+    rope2d,
+    rope2d_boxes,
+    rope2d_in_boxes,
+    rope2d_linear,
+    rope2d_odd,
+)
 from serrm.models.learned import learned
 from serrm.models.positional import Positions
 
-# Pairs turn for one, two or four coordinates. The encodings after "none" are extensions.
+# The number divides the features of a head: two for each coordinate, as features turn in pairs (within boxes four).
+# HRM and TRM leave the prefix unrotated, except with "rope" and "none". The encodings after "none" are extensions.
 POSITIONS: Final = {
     "rope": Positions(rope, 2),
     "rope2d": Positions(rope2d, 4),
     "none": Positions(no_angles, 1),
-    "rope2d_linear": Positions(evenly_spaced, 4),
-    "rope2d_odd": Positions(odd, 4),
-    "rope2d_boxes": Positions(boxes, 8),
-    "rope2d_in_boxes": Positions(in_boxes, 16),
+    "rope2d_linear": Positions(rope2d_linear, 4),
+    "rope2d_odd": Positions(rope2d_odd, 4),
+    "rope2d_boxes": Positions(rope2d_boxes, 8),
+    "rope2d_in_boxes": Positions(rope2d_in_boxes, 16),
     "learned": Positions(learned=learned),
 }

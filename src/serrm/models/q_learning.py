@@ -25,7 +25,7 @@ class QLearning(HaltingRule):
 
     kind: Literal["q_learning"]
     exploration: float = Field(ge=0, le=1)
-    """`q_learning`: probability that a puzzle stays for a random number of steps."""
+    """`q_learning`: probability, at each step, that a puzzle stays for at least a random number of steps."""
     bootstrap: bool
     """`q_learning`: also learn the value of continuing, with a bootstrapped target (HRM); TRM halts above 0."""
 
@@ -59,8 +59,10 @@ class QLearning(HaltingRule):
         return q_loss(step, bootstrap=self.bootstrap)
 
 
-def least_steps(seed: int, step: int, num_slots: int, probability: float, most: int) -> Int[np.ndarray, " B"]:
+def least_steps(
+    seed: int, optimiser_step: int, num_slots: int, probability: float, most: int
+) -> Int[np.ndarray, " B"]:
     """Draw, with this probability, the first step from 2…most at which a slot may halt; else 0."""
-    rng = keyed_rng(seed, Purpose.HALTING, step)
+    rng = keyed_rng(seed, Purpose.HALTING, optimiser_step)
     is_exploring = rng.random(num_slots) < probability
     return np.where(is_exploring, rng.integers(2, max(2, most) + 1, num_slots), 0)

@@ -31,7 +31,7 @@ class RandomHalting(HaltingRule):
     def halts(
         self, signal: "Tensor | None", num_steps: "Tensor", *, seed: int, step: int, max_steps: int
     ) -> "Tensor":
-        """Draw for every slot by (seed, step, slot)."""
+        """Draw for every slot by (seed, optimiser step, slot)."""
         import torch
 
         num_slots = len(num_steps)
@@ -43,10 +43,10 @@ class RandomHalting(HaltingRule):
 
 
 def random_halting(
-    seed: int, step: int, num_slots: int, probability: float, purpose: Purpose = Purpose.HALTING
+    seed: int, optimiser_step: int, num_slots: int, probability: float, purpose: Purpose = Purpose.HALTING
 ) -> Bool[np.ndarray, " B"]:
-    """Slot b halts after optimiser step `step` with the given probability.
+    """Slot b halts after this optimiser step with the given probability.
 
-    A pure function of (seed, step, slot), so it needs no state and no copy from the device.
+    A pure function of (seed, optimiser step, slot), so it needs no state and no copy from the device.
     """
-    return keyed_rng(seed, purpose, step).random(num_slots) < probability
+    return keyed_rng(seed, purpose, optimiser_step).random(num_slots) < probability

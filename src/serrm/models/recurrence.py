@@ -1,8 +1,8 @@
 """The recurrence of all models: one deep-supervision step as a list of updates.
 
 A model is an input embedding, one or two networks, a schedule of updates and a readout. Every update is
-equation (2) of the paper: a state becomes network(state + other states + embedding). HRM, TRM and SE-RRM
-differ in the schedule, not in the code that runs it.
+equation (2) of the paper: a state becomes network(state + other states + the embedding, where the update has it). HRM,
+TRM and SE-RRM differ in the schedule, not in the code that runs it.
 """
 
 from abc import ABC, abstractmethod
@@ -30,7 +30,7 @@ class CannotExtrapolate(ValueError):
 
 @dataclass(frozen=True)
 class Update:
-    """One application: states[target] ← network(states[target] + Σ states[sources] (+ embedding))."""
+    """One update: states[target] ← network(states[target] + Σ states[sources] (+ embedding))."""
 
     network: str
     target: int
@@ -50,7 +50,7 @@ class Schedule:
 
 
 def one_state_schedule(h_cycles: int, l_cycles: int) -> Schedule:
-    """SE-RRM's: H superblocks of L_c applications, each with the input; the last superblock carries gradient."""
+    """SE-RRM's: h cycles of l updates, each with the embedding; the last h cycle carries gradient."""
     return Schedule((Update("block", target=0),) * (h_cycles * l_cycles), num_with_gradient=l_cycles)
 
 
@@ -61,9 +61,9 @@ def two_state_schedule(
     high: str = "block",
     num_with_gradient: int | None = None,
 ) -> Schedule:
-    """The schedule of HRM and TRM, H cycles: z_L takes z_H and the input L_c times, then z_H takes z_L.
+    """The schedule of HRM and TRM, h cycles: z_L takes z_H and the embedding l times, then z_H takes z_L.
 
-    `low` and `high` name the networks of z_L and z_H. By default the whole last cycle carries gradient, as in TRM.
+    `low` and `high` name the networks of z_L and z_H. By default the whole last h cycle carries gradient, as in TRM.
     """
     update_low = Update(low, target=Z_L, sources=(Z_H,))
     update_high = Update(high, target=Z_H, sources=(Z_L,), has_embedding=False)
@@ -113,7 +113,7 @@ class Network(nn.Module):
 
 
 class InputEmbedding(nn.Module, ABC):
-    """The shape of a model's state, and the embedding E of its input, which every cycle adds."""
+    """The shape of a model's state, and the embedding E of its input, which all updates but those of z_H add."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -194,7 +194,7 @@ class RecurrentModel(nn.Module):
             for update in updates[:-num_with]:
                 state = self._updated(update, state, embedding, rotation)
         if torch.is_grad_enabled():
-            # This gradient is not used; requiring it spares the compiler a variant for this application.
+            # This gradient is not used; requiring it spares the compiler a variant for this update.
             state = tuple(part.detach().requires_grad_() for part in state)
         for update in updates[-num_with:]:
             state = self._updated(update, state, embedding, rotation)
@@ -212,7 +212,7 @@ class RecurrentModel(nn.Module):
 
 @dataclass(frozen=True)
 class SupervisionStep:
-    """A supervision step of some slots in training, as a halting rule sees it. `num_steps` is on the host."""
+    """The results of some slots' supervision step in training, for halting rules. `num_steps` is on the host."""
 
     model: RecurrentModel
     tokens: Tokens

@@ -1,4 +1,7 @@
-"""Builds a model of any family from its settings, and counts the FLOPs of its supervision step."""
+"""Builds a model of any family from its settings, and counts the FLOPs of its supervision step.
+
+The dict of families is in `families`.
+"""
 
 from collections.abc import Callable
 from functools import cache, partial

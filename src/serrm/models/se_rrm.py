@@ -24,11 +24,11 @@ class SymbolPlanes(recurrence.InputEmbedding):
         super().__init__()
         self.settings = settings
         width, registers = settings.width, settings.registers
-        self.first = sizes.num_special if settings.planes == "usual" else 0  # token that has a plane
-        self.num_special = sizes.num_special - self.first  # planes of special symbols
+        self.first_plane_token = sizes.num_special if settings.planes == "usual" else 0
+        self.num_special = sizes.num_special - self.first_plane_token  # planes of special symbols
         # Tied: one vector per special symbol, then one for all usual symbols. Untied: one per symbol.
         is_tied = settings.symbols == "tied"
-        num_planes = sizes.num_symbols - self.first
+        num_planes = sizes.num_symbols - self.first_plane_token
         num_vectors = self.num_special + 1 if is_tied else num_planes
         self.symbols = nn.Parameter(layers.truncated_normal(num_vectors, width, std=1.0, generator=generator))
         self.registers = nn.Parameter(
@@ -38,7 +38,7 @@ class SymbolPlanes(recurrence.InputEmbedding):
 
     def num_planes(self, num_symbols: int) -> int:
         """Symbol planes for an alphabet of `num_symbols`; CannotExtrapolate if untied weights do not fit."""
-        planes = num_symbols - self.first
+        planes = num_symbols - self.first_plane_token
         if self.settings.symbols == "untied" and planes != len(self.symbols):
             raise recurrence.CannotExtrapolate(
                 f"untied symbols are learned for {len(self.symbols)} planes, the task has {planes}"
@@ -58,7 +58,9 @@ class SymbolPlanes(recurrence.InputEmbedding):
         task_vectors: recurrence.TaskVectors | None,
     ) -> tuple[Float[Tensor, "B S K D"], layers.Rotation | None]:
         batch, _, planes, _ = state.shape
-        is_symbol = tokens[..., None] == torch.arange(self.first, self.first + planes, device=tokens.device)
+        is_symbol = tokens[..., None] == torch.arange(
+            self.first_plane_token, self.first_plane_token + planes, device=tokens.device
+        )
         embedding = is_symbol[..., None] * (math.sqrt(planes) * self._by_plane(self.symbols, planes))
         if self.positions is not None:  # the same for all symbols
             embedding = embedding + self.positions()[:, None]
@@ -73,7 +75,7 @@ class SymbolPlanes(recurrence.InputEmbedding):
         self, task_vectors: recurrence.TaskVectors, permutation: Int[Tensor, " symbols"]
     ) -> recurrence.TaskVectors:
         """Move the numbers of symbol k to the plane of permutation[k]."""
-        sources = (permutation[self.first :] - self.first).argsort()
+        sources = (permutation[self.first_plane_token :] - self.first_plane_token).argsort()
         num_shared = self.settings.width if self.settings.task_types == "factored" else 0
         by_plane = task_vectors[:, num_shared:].unflatten(1, (len(sources), -1))
         return torch.cat([task_vectors[:, :num_shared], by_plane[:, sources].flatten(1)], dim=1)

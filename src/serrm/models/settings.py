@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from serrm.models.layers import Rng
     from serrm.models.recurrence import RecurrentModel, SupervisionStep
 
-SHIFTED: Final = "rope2d_shifted"  # a published fault behind a prefix, switched on by `fidelity`
-BEHIND_PREFIX: Final = {**POSITIONS, SHIFTED: POSITIONS["rope2d"]}
+SHIFTED: Final = (
+    "rope2d_shifted"  # a published fault; config.py sets it where `fidelity.shifted_rope2d` is on
+)
+SEQUENCE_POSITIONS: Final = {**POSITIONS, SHIFTED: POSITIONS["rope2d"]}
 NUM_SPECIAL = 2  # of the paper's tasks: pad and blank (Sudoku), wall (maze) or end of grid (ARC)
 
 
@@ -70,14 +72,13 @@ class ModelSizes(NamedTuple):
 class FamilySettings(Settings):
     """Settings of a family's models, and all else that differs between families; `family` is its name."""
 
-    has_q_head: ClassVar[bool] = False  # and can learn when to halt
-    has_prefix: ClassVar[bool] = (
-        False  # positions before the grid; the published RoPE2D rotates wrongly behind them
-    )
+    has_q_head: ClassVar[bool] = False  # its models have a Q head and can learn when to halt
+    # Its states have positions before the grid, behind which the published RoPE2D rotates wrongly.
+    has_prefix: ClassVar[bool] = False
     at_most: ClassVar[Mapping[str, int]] = {}  # the largest values of these settings in a rehearsal
-    # Supervision steps to score, where the task's would only repeat the same answer; empty: the task's.
+    # Supervision steps to score in place of `evaluate.steps`, as answers no longer change; empty: `evaluate.steps`.
     evaluation_steps: ClassVar[tuple[int, ...]] = ()
-    flops_are_bound: ClassVar[bool] = False  # a step may take fewer FLOPs than are counted
+    flops_are_bound: ClassVar[bool] = False  # a step takes at most the FLOPs that are counted
     if TYPE_CHECKING:
         family: str
 
@@ -132,7 +133,7 @@ class SequenceSettings(SizeSettings):
 
     heads: PositiveInt
     """Attention heads over positions."""
-    positions: Annotated[str, KeyOf(BEHIND_PREFIX)]
+    positions: Annotated[str, KeyOf(SEQUENCE_POSITIONS)]
     """Positional encoding ([values](models.md#settings-of-a-variant))."""
     prefix: int = Field(default=0, ge=0)
     """P, positions before the grid that hold the task type."""
@@ -155,7 +156,7 @@ class SequenceSettings(SizeSettings):
 def check_head(positions: str, head_dim: int, standard_length: int | None) -> None:
     """Raise ValueError for a head that cannot hold these positions."""
     # A rotary table scales the scores, even one that turns nothing.
-    encoding = BEHIND_PREFIX[positions]
+    encoding = SEQUENCE_POSITIONS[positions]
     divisor = 2 if encoding.angles is no_angles and standard_length is not None else encoding.divisor
     if head_dim % divisor:
         raise ValueError(f"positions: {positions} needs a head size divisible by {divisor}, not {head_dim}")

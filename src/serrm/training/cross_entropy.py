@@ -1,4 +1,6 @@
-"""Cross-entropy by stablemax, the loss of the paper, and the mean over labelled positions, which all losses use."""
+"""Functions of the losses, whose settings are in `stablemax` and `softmax`: cross-entropy by stablemax, the loss of the
+paper, and the mean over labelled positions, which all losses use.
+"""
 
 import torch
 from jaxtyping import Float, Int

@@ -12,7 +12,7 @@ In the letters of the paper, with z the recurrent states, X the questions, Y the
         E = E^H(X) + task types
         without gradient:    z = update(z, E) for all updates except the last ones
         with gradient:       z = update(z, E) for the last ones; logits = readout(z)
-        loss = (cross_entropy(logits, Y) + halting rule's loss).sum() / B
+        loss = (cross_entropy(logits, Y) + halting rule's loss + family's further loss).sum() / B
         loss.backward(); z = z.detach()
         # halt: the rule, or the last of the supervision steps
         halted = rule(signal of the step, steps) | (steps >= max_supervision_steps)
@@ -167,7 +167,7 @@ class Trainer:
         )
 
     def _are_solved(self, logits: Float[Tensor, "b I K"], piece: Piece) -> Bool[Tensor, " b"]:
-        """Find the solved puzzles by the label, or by the rule of a task for which any answer that obeys it is right.
+        """Find the solved puzzles by the label, or by the task's rule if its `right_answers` is "any".
 
         The rule runs on the host, so a step then waits for the device.
         """
@@ -292,7 +292,7 @@ class Trainer:
         if self.model.task_types is not None:
             tensors.append(self.model.task_types)
         is_finite = torch.stack([tensor.isfinite().all() for tensor in tensors]).all()
-        (is_broken,) = self.processes.agree(not bool(is_finite))
+        (is_broken,) = self.processes.any_of(not bool(is_finite))
         return not is_broken
 
 

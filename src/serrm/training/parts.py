@@ -1,4 +1,4 @@
-"""Losses and optimisers: their settings, with the methods that training calls.
+"""Base classes of losses and optimisers: their settings, with the methods that training calls.
 
 The field `kind` is the name. In params files the name alone stands for settings without further values. Only methods
 may import torch.

@@ -12,6 +12,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -169,7 +170,7 @@ class TrainingRun:
                 if is_first and trainer.step in steps_with_snapshot:
                     self._write_snapshot()
                 now = time.monotonic()
-                is_due, is_over = self.processes.agree(
+                is_due, is_over = self.processes.any_of(
                     now - saved >= self.execution.checkpoint_seconds, now + writing >= end or bool(requests)
                 )
                 if is_due:
@@ -262,7 +263,7 @@ class TrainingRun:
                 ckpt.write_checkpoint(self.checkpoint, self.trainer.ema_weights(), state, config)
             write_json(self.folder / MACHINE, machine)
             ckpt.prune(self.folder, NUM_KEPT)
-        self.processes.agree(True)  # processes do not wait for an empty message
+        self.processes.wait_for_all()
 
     def _check_loss(self, loss: float) -> None:
         """Raise ValueError if the mean loss per puzzle is NaN or far above that of guessing."""
@@ -305,9 +306,14 @@ class TrainingRun:
 
 
 def snapshot_steps(trainer: Trainer) -> set[int]:
-    """Evenly spaced steps at which the training log has a record, including the last step."""
+    """Evenly spaced steps, including the last one.
+
+    Each is rounded up to a step with a record in the training log, because the snapshot keeps the record's loss.
+    """
     last, every, num = trainer.num_steps, trainer.settings.log_every, trainer.settings.snapshots
-    return {min(last, -(-last * number // (num * every)) * every) for number in range(1, num + 1)}
+    return {
+        min(last, math.ceil(Fraction(last * number, num * every)) * every) for number in range(1, num + 1)
+    }
 
 
 def build_run_model(run: RunSettings, stream: Stream) -> RecurrentModel:

@@ -1,6 +1,4 @@
-"""Settings of a training run: the recipe of a (task, model) pair, switches for known faults, and the hardware, on which
-no result depends.
-"""
+"""Settings of a training run: the recipe of a (task, model) pair, and switches for known faults."""
 
 import hashlib
 from collections.abc import Callable

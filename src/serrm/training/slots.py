@@ -27,7 +27,7 @@ class Piece:
     targets: Int[Tensor, "b I"]
     task_types: Int[Tensor, " b"]
     state: State
-    num_steps: Int[Tensor, " b"]
+    num_steps: Int[Tensor, " b"]  # supervision steps of each slot's puzzle
 
 
 class PieceResult(NamedTuple):
@@ -104,12 +104,12 @@ class Slots:
             part[start : start + len(new)] = new
 
 
-def seed_dropout(seed: int, step: int, first: int) -> None:
+def seed_dropout(seed: int, optimiser_step: int, first_slot: int) -> None:
     """Make dropout's masks a function of (seed, optimiser step, the first of the slots that go through the model).
 
     PyTorch's dropout has no generator argument, so the global one is seeded.
     """
-    torch.manual_seed(int(keyed_rng(seed, Purpose.DROPOUT, step, first).integers(2**62)))
+    torch.manual_seed(int(keyed_rng(seed, Purpose.DROPOUT, optimiser_step, first_slot).integers(2**62)))
 
 
 def to_device(tensor: Tensor, device: torch.device) -> Tensor:
