@@ -68,9 +68,9 @@ def forecast(
 ) -> None:
     """Forecast the FLOPs and time of a profile's runs.
 
-    Of the active profile only the unfinished runs count, unless --tflops is given.
-
     Example: serrm forecast --profile paper
+
+    Of the active profile only the unfinished runs count, unless --tflops is given.
     """
     from serrm.config import open_project, read_execution
     from serrm.planning.forecast import rate_of, ready_runs, stages_of, still_to_do, summary
