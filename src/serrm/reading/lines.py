@@ -17,7 +17,7 @@ from typing import Any
 from serrm.puzzles.text import shorten
 from serrm.reading.drawings import drawn_records, find_drawing, line_flaw, rows_flaw
 from serrm.reading.question import Match, Question, WrittenGrid, is_grid_size, is_puzzle, question_of
-from serrm.reading.rows import find_rows, is_row_of_more
+from serrm.reading.rows import find_rows, is_row_of_more, may_be_between_rows
 from serrm.reading.symbols import MAX_ROW, MIN_ALONE, is_ruling, symbol_lists, whole_puzzle
 
 # Names of a question and of its answer in tables and JSON objects.
@@ -128,7 +128,9 @@ def _header(lines: Sequence[str]) -> tuple[int, str, int, int | None] | None:
 
 def _has_rows_or_heading(lines: Sequence[str], start: int) -> bool:
     """True if the next line is a heading or the first row of a grid, even of one that misses rows."""
-    position = next((index for index in range(start, len(lines)) if not _is_skipped(lines[index])), None)
+    position = next(
+        (index for index in range(start, len(lines)) if not may_be_between_rows(lines[index])), None
+    )
     if position is None:
         return False
     try:
@@ -136,10 +138,6 @@ def _has_rows_or_heading(lines: Sequence[str], start: int) -> bool:
     except ValueError:
         return len(lines[position].strip()) <= MAX_ROW
     return not match.grids or match.end > position + 1
-
-
-def _is_skipped(line: str) -> bool:
-    return not line.strip() or line.startswith("# ")
 
 
 def _table(
@@ -218,9 +216,8 @@ def _is_like_grid(word: str) -> bool:
 def _nearest_flaw(line: str) -> str:
     """The message about a line that is not a puzzle: the error of the part that is most like one."""
     stripped = line.strip()
-    fields = [
-        part for part in re.split(r"[\s,;|]+", stripped) if len(part) >= MIN_ALONE - 1
-    ]  # one sign may be missing
+    # One sign may be missing.
+    fields = [part for part in re.split(r"[\s,;|]+", stripped) if len(part) >= MIN_ALONE - 1]
     ways = [tuple(part) for part in fields] or list(symbol_lists(line)) or [tuple(stripped)]
     best = next((way for way in ways if is_grid_size(len(way))), ways[-1])
     if is_grid_size(len(best)) and len(best) < MIN_ALONE and len(best) != len(stripped):

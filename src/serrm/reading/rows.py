@@ -46,6 +46,11 @@ def find_rows(lines: Sequence[str], start: int) -> Match | None:
     return None
 
 
+def may_be_between_rows(line: str) -> bool:
+    """True for a blank line and for a comment, which may stand between the rows of a grid."""
+    return not line.strip() or line.startswith("# ")
+
+
 def is_row_of_more(lines: Sequence[str], start: int, side: int) -> bool:
     """True if the line at `start`, which may be a puzzle, and the next ones are the rows of a larger grid."""
     window = lines[start : start + side]
@@ -77,7 +82,7 @@ def _run(lines: Sequence[str], start: int, side: int) -> list[Row]:
         line, symbols = lines[index], row_of(lines[index], side)
         if symbols is not None or is_ruling(line):
             run.append(Row(index, symbols or (), is_ruling(line)))
-        elif line.strip() and not line.startswith("# "):
+        elif not may_be_between_rows(line):
             break
     return run
 
