@@ -10,7 +10,14 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from serrm.kernels.cpu.build import find_compiler, has_avx512_bf16
-from serrm.kernels.cpu.network import ROWS_OF_GRADIENT, AttentionCall, NativeNetwork, fits, pack
+from serrm.kernels.cpu.network import (
+    ROWS_OF_GRADIENT,
+    AttentionCall,
+    NativeNetwork,
+    WeightGradients,
+    fits,
+    pack,
+)
 from serrm.models.layers import Attention, Rotation, SwiGLU, rms_norm, rotation_table
 from serrm.models.recurrence import Network, Residual
 from tests.drawn import CPU, seeded
@@ -208,8 +215,8 @@ def test_dropout_drops_the_share_asked_for_and_passes_gradients_through_the_rest
     packs = tuple(pack(weight, of_states[0], has_backward=True) for weight in weights)
     x, change = numbers(outer, length, dim, seed=3), numbers(outer, length, dim, seed=4)
     y, *saved = call.forward(x, packs, is_kept=True)
-    shapes = weights[0].shape, weights[1].shape
-    found = call.backward((x, y, *saved), change, packs, shapes)
+    gradients = WeightGradients(*weights)
+    found = call.backward((x, y, *saved), change, packs, gradients), *gradients.take()
     inputs = [x.float().requires_grad_(), *(weight.requires_grad_() for weight in weights)]
     query, key, value = (inputs[0] @ inputs[1].T).chunk(3, dim=-1)
     scores = (query @ key.transpose(1, 2) * dim**-0.5).softmax(-1) * kept / (1 - dropout)
@@ -217,6 +224,26 @@ def test_dropout_drops_the_share_asked_for_and_passes_gradients_through_the_rest
     assert relative(y, expected.detach()) < 0.01
     for own, reference in zip(found, torch.autograd.grad(expected, inputs, change.float()), strict=True):
         assert relative(own, reference) < 0.02
+
+
+def test_gradients_of_repeated_applications_are_summed_as_autograd_sums_them() -> None:
+    network = Network([[Residual(Attention(32, 2, 16, axis=-2)), Residual(SwiGLU(32, 64))]])
+    for number, weight in enumerate(network.parameters()):
+        nn.init.normal_(weight, std=0.2, generator=seeded(number))
+    x, injection, change = (numbers(2, 40, 32, seed=seed) for seed in (7, 8, 9))
+
+    def gradients(applications: list[NativeNetwork]) -> list[Tensor]:
+        y = x.clone().requires_grad_()
+        for apply in applications:
+            y = apply(y, injection, None)
+        return list(torch.autograd.grad(y, list(network.parameters()), change, retain_graph=True))
+
+    dtype = of_states[0]
+    shared = [NativeNetwork(network, dtype)] * 3
+    for own, summed in zip(
+        gradients(shared), gradients([NativeNetwork(network, dtype) for _ in shared]), strict=True
+    ):
+        assert torch.equal(own, summed)
 
 
 @pytest.mark.parametrize(

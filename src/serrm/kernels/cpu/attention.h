@@ -37,6 +37,8 @@ inline const number* turned(const number* from, const Head& head, Buffer<number>
     number* to = buffer.room(head.length * head.head_dim);
     const int64_t half = head.head_dim / 2;
     for (int64_t s = 0; s < head.length; s++) {
+        for (int64_t c = 0; c < head.head_dim; c += LANES)
+            _mm_prefetch((const char*)(from + (s + AHEAD) * head.row + c), _MM_HINT_T0);
         const float* cos = head.cos ? head.cos + s * half : nullptr;
         rotate<false>(from + s * head.row, cos, head.sin + (head.cos ? s * half : 0), half, to + s * head.head_dim);
     }

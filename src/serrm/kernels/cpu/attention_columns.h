@@ -105,6 +105,12 @@ inline void attend_backward(const number* query, const number* key, const number
                             const number* d_mixed, number* d_query, number* d_key, number* d_value, const Head& head,
                             AttentionScratch& own) {
     const int64_t length = head.length, dim = head.head_dim, half = dim / 2;
+    // Rows of a head stand far apart, and what is needed last is asked for first.
+    for (int64_t s = 0; s < length; s++)
+        for (int64_t c = 0; c < dim; c += LANES) {
+            _mm_prefetch((const char*)(value + s * head.row + c), _MM_HINT_T0);
+            for (const number* row : {d_query, d_key, d_value}) _mm_prefetch((const char*)(row + s * head.row + c), _MM_HINT_T1);
+        }
     query = turned(query, head, own.queries), key = turned(key, head, own.keys);
     const Right out_along = right_along(d_mixed, head.mixed_row, length, dim, own.out_units);
     unit* queries = own.queries_across.room(dim * QUERIES);

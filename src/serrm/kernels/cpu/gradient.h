@@ -48,15 +48,15 @@ struct Gradient {
     float* sums;   // of the blocks, one behind the other
 };
 
-// A gradient of num_out × num_in numbers that is zero so far, with its sums at `sums`.
+// A gradient of num_out × num_in numbers, with its sums at `sums`.
 inline Gradient gradient_of(int64_t num_out, int64_t num_in, bool is_gated, int64_t threads, float* sums) {
-    std::fill_n(sums, num_out * num_in, 0.f);
     const int64_t wide = std::max(num_out, num_in), share = (wide / LANES + threads - 1) / threads * LANES;
     return {std::min(num_out, num_in), wide, num_out > num_in, is_gated, std::min(WIDTH, share), sums};
 }
 
-// Adds Σ over `rows` of dy ⊗ x. To be called by all threads of a parallel region.
-inline void add_gradient(const Gradient& g, const number* dy, const number* x, int64_t rows, GradientScratch& own) {
+// Adds Σ over `rows` of dy ⊗ x to the sums, which the first rows overwrite. To be called by all threads of a parallel region.
+inline void add_gradient(const Gradient& g, const number* dy, const number* x, int64_t rows, bool is_first,
+                         GradientScratch& own) {
     const number *narrow = g.is_turned ? x : dy, *wide = g.is_turned ? dy : x;
     const int64_t groups = (g.num_narrow + GROUP - 1) / GROUP, size = group_size(SUMMED);
     const int64_t blocks = (rows + SUMMED - 1) / SUMMED;
@@ -79,21 +79,36 @@ inline void add_gradient(const Gradient& g, const number* dy, const number* x, i
             const int64_t at_once = HAS_TILES ? g.num_narrow : GROUP;
             const Left by_column = HAS_TILES ? Left{left, size, 1} : Left{left, 1, GROUP};
             for (int64_t n = 0; n < width; n += panel_width(width - n))
-                for (int64_t i = 0; i < g.num_narrow; i += at_once)
-                    product(by_column.at + i / GROUP * size, by_column.row, by_column.step, std::min(at_once, g.num_narrow - i),
-                            right + n * lines, lines, panel_width(width - n), StoreSums<true>{sums + i * width + n, width});
+                for (int64_t i = 0; i < g.num_narrow; i += at_once) {
+                    const int64_t here = std::min(at_once, g.num_narrow - i), columns = panel_width(width - n);
+                    const unit* group = by_column.at + i / GROUP * size;
+                    float* to = sums + i * width + n;
+                    if (is_first && block == 0)
+                        product(group, by_column.row, by_column.step, here, right + n * lines, lines, columns,
+                                StoreSums<false>{to, width});
+                    else
+                        product(group, by_column.row, by_column.step, here, right + n * lines, lines, columns,
+                                StoreSums<true>{to, width});
+                }
         }
     }
 }
 
-// Writes the sums in the weight's own order, turning blocks of 16 × 16 where the wide side is dy.
-inline void write_gradient(const Gradient& g, float* to) {
+// Stores a line of sums, or adds them to what is there.
+inline void put_line(const float* sums, int64_t num, bool is_added, float* to) {
+    for (int64_t k = 0; k < num; k += LANES) store(to + k, is_added ? load(to + k) + load(sums + k) : load(sums + k));
+}
+
+// Writes the sums in the weight's own order, or adds them to an earlier gradient, turning blocks of 16 × 16 where the wide
+// side is dy. To be called by all threads of a parallel region.
+inline void write_gradient(const Gradient& g, bool is_added, float* to) {
+#pragma omp for schedule(static)
     for (int64_t c = 0; c < g.num_wide; c += g.each) {
         const int64_t width = std::min(g.each, g.num_wide - c);
         const float* sums = g.sums + c * g.num_narrow;
         if (!g.is_turned) {
             for (int64_t i = 0; i < g.num_narrow; i++)
-                std::copy_n(sums + i * width, width, to + own_row(i, g.num_narrow, g.is_gated) * g.num_wide + c);
+                put_line(sums + i * width, width, is_added, to + own_row(i, g.num_narrow, g.is_gated) * g.num_wide + c);
             continue;
         }
         for (int64_t i = 0; i < g.num_narrow; i += LANES)
@@ -101,8 +116,10 @@ inline void write_gradient(const Gradient& g, float* to) {
                 Integers block[LANES];
                 for (int64_t k = 0; k < LANES; k++) block[k] = load_integers(sums + (i + k) * width + j);
                 transpose16(block);
+                alignas(64) float lines[LANES][LANES];
+                for (int64_t k = 0; k < LANES; k++) store_integers(lines[k], block[k]);
                 for (int64_t k = 0; k < LANES; k++)
-                    store_integers(to + own_row(c + j + k, g.num_wide, g.is_gated) * g.num_narrow + i, block[k]);
+                    put_line(lines[k], LANES, is_added, to + own_row(c + j + k, g.num_wide, g.is_gated) * g.num_narrow + i);
             }
     }
 }

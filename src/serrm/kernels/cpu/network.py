@@ -33,8 +33,27 @@ class Packed(NamedTuple):
 
 
 Packs = tuple[Packed, Packed]
-Shapes = tuple[torch.Size, torch.Size]
-Gradients = tuple[Tensor, Tensor, Tensor]  # of the input and of the two weights
+
+
+class WeightGradients:
+    """The gradients of a sublayer's two weights, summed over all its applications in one backward pass."""
+
+    def __init__(self, first: Weight, second: Float32[Tensor, "num_out_of_second num_in_of_second"]) -> None:
+        self.shapes = first.shape, second.shape
+        self.sums: tuple[Tensor, Tensor] | None = None
+
+    def room(self) -> tuple[bool, Tensor, Tensor]:
+        """Whether there are sums to add to, and the memory of the sums."""
+        is_added = self.sums is not None
+        if self.sums is None:
+            self.sums = torch.empty(self.shapes[0]), torch.empty(self.shapes[1])
+        return is_added, *self.sums
+
+    def take(self) -> tuple[Tensor, Tensor]:
+        """The sums; the next backward pass begins anew."""
+        assert self.sums is not None, "no application had a backward pass"
+        sums, self.sums = self.sums, None
+        return sums
 
 
 def pack(weight: Weight, dtype: torch.dtype, *, is_gated: bool = False, has_backward: bool) -> Packed:
@@ -46,7 +65,8 @@ def pack(weight: Weight, dtype: torch.dtype, *, is_gated: bool = False, has_back
     backward = torch.empty_like(forward) if has_backward else None
     weight = weight.detach().contiguous()
     sizes = (ctypes.c_int64(size) for size in weight.shape)
-    library(dtype).pack(_at(weight), *sizes, ctypes.c_int(is_gated), _at(forward), _at(backward))
+    threads = ctypes.c_int64(torch.get_num_threads())
+    library(dtype).pack(_at(weight), *sizes, ctypes.c_int(is_gated), threads, _at(forward), _at(backward))
     return Packed(forward, backward)
 
 
@@ -65,18 +85,19 @@ class GatedCall(ctypes.Structure):
         library(x.dtype).gated_forward(ctypes.byref(self), *map(_at, tensors))
         return y, scale, kept
 
-    def backward(self, saved: tuple[Tensor, ...], dy: State, packs: Packs, shapes: Shapes) -> Gradients:
-        """Gradients from x and the results of `forward`."""
-        x = saved[0]
+    def backward(
+        self, saved: tuple[Tensor, ...], dy: State, packs: Packs, gradients: WeightGradients
+    ) -> State:
+        """The gradient of x, from x and the results of `forward`; adds those of the weights to `gradients`."""
+        x, dx, (is_added, d_gate_up, d_down) = saved[0], torch.empty_like(saved[0]), gradients.room()
         rows = min(int(self.rows), ROWS_OF_GRADIENT)
         sizes = (self.width, self.inner, 2 * self.inner)
         dz, hidden, changes = (torch.empty(rows, size, dtype=x.dtype) for size in sizes)
-        dx, (d_gate_up, d_down) = torch.empty_like(x), (torch.empty(shape) for shape in shapes)
         weights = (packs[0].backward, packs[1].backward)
         before = map(_at, (*saved, dy, *weights, dz, hidden, changes, dx))
-        after = (ctypes.c_int64(rows), _at(d_gate_up), _at(d_down))
+        after = (ctypes.c_int64(rows), ctypes.c_int(is_added), _at(d_gate_up), _at(d_down))
         library(x.dtype).gated_backward(ctypes.byref(self), *before, *after)
-        return dx, d_gate_up, d_down
+        return dx
 
 
 class AttentionCall(ctypes.Structure):
@@ -123,17 +144,21 @@ class AttentionCall(ctypes.Structure):
         library(x.dtype).attention_forward(ctypes.byref(self), *pointers, ctypes.c_int64(self.chunk))
         return y, scale, kept, mixed, softmax
 
-    def backward(self, saved: tuple[Tensor, ...], dy: State, packs: Packs, shapes: Shapes) -> Gradients:
-        """Gradients from x and the results of `forward`."""
+    def backward(
+        self, saved: tuple[Tensor, ...], dy: State, packs: Packs, gradients: WeightGradients
+    ) -> State:
+        """The gradient of x, from x and the results of `forward`; adds those of the weights to `gradients`."""
+        dx, (is_added, d_qkv, d_out) = torch.empty_like(saved[0]), gradients.room()
         x, across, group = saved[0], self.heads * self.head_dim, self.outer_parts(ROWS_OF_GRADIENT)
         rows, sizes = group * self.length * self.inner, (self.width, across, 3 * across)
         dz, d_mixed, changes = (torch.empty(rows, size, dtype=x.dtype) for size in sizes)
-        dx, (d_qkv, d_out) = torch.empty_like(x), (torch.empty(shape) for shape in shapes)
         weights = (packs[0].backward, packs[1].backward)
         before = map(_at, (*saved, dy, *weights, dz, d_mixed, changes, dx))
-        after = (ctypes.c_int64(self.chunk), ctypes.c_int64(group), _at(d_qkv), _at(d_out))
-        library(x.dtype).attention_backward(ctypes.byref(self), *before, *after)
-        return dx, d_qkv, d_out
+        sizes_of_sums = (ctypes.c_int64(self.chunk), ctypes.c_int64(group), ctypes.c_int(is_added))
+        library(x.dtype).attention_backward(
+            ctypes.byref(self), *before, *sizes_of_sums, _at(d_qkv), _at(d_out)
+        )
+        return dx
 
 
 def _at(tensor: Tensor | None) -> ctypes.c_void_p:
@@ -193,12 +218,15 @@ class NativeSublayer:
         has_backward = torch.is_grad_enabled()
         first = pack(self.weights[0], dtype, is_gated=is_gated, has_backward=has_backward)
         self.packs = first, pack(self.weights[1], dtype, has_backward=has_backward)
+        self.gradients = WeightGradients(*self.weights)
+        # One tensor stands for the weights in all applications, so that autograd asks for their gradients once.
+        self.handle: Tensor = _Weights.apply(*self.weights, self.gradients)  # type: ignore[no-untyped-call]
 
     def __call__(self, x: State, rotation: Rotation | None) -> State:
         """The sublayer, differentiable where gradients are on; features have no positions to rotate."""
         call = self._call(x, rotation)
         if torch.is_grad_enabled() and (x.requires_grad or self.weights[0].requires_grad):
-            y: State = _Differentiable.apply(x, *self.weights, self.packs, call, rotation)  # type: ignore[no-untyped-call]
+            y: State = _Differentiable.apply(x, self.handle, self.packs, self.gradients, call, rotation)  # type: ignore[no-untyped-call]
             return y
         return call.forward(x, self.packs, is_kept=False)[0]
 
@@ -215,26 +243,39 @@ class NativeSublayer:
         return AttentionCall(*sizes, threads, *tables, dropout, seed)
 
 
+class _Weights(torch.autograd.Function):
+    """Two weights as one empty tensor: its backward pass follows those of all applications, and gives their sums."""
+
+    @staticmethod
+    def forward(ctx: Any, first: Tensor, second: Tensor, gradients: WeightGradients) -> Tensor:
+        ctx.gradients = gradients
+        return torch.empty(0)
+
+    @staticmethod
+    def backward(ctx: Any, *_: Tensor) -> tuple[Tensor | None, ...]:
+        return *ctx.gradients.take(), None
+
+
 class _Differentiable(torch.autograd.Function):
-    """A sublayer for autograd, with gradients of x and the two weights."""
+    """A sublayer for autograd, with the gradient of x; those of the weights are added up beside it."""
 
     @staticmethod
     def forward(
         ctx: Any,
         x: Tensor,
-        first: Tensor,
-        second: Tensor,
+        handle: Tensor,
         packs: Packs,
+        gradients: WeightGradients,
         call: AttentionCall | GatedCall,
         rotation: Rotation | None,
     ) -> Tensor:
         y, *intermediate = call.forward(x, packs, is_kept=True)
         ctx.save_for_backward(x, y, *intermediate)
-        ctx.call, ctx.packs, ctx.shapes = call, packs, (first.shape, second.shape)
+        ctx.call, ctx.packs, ctx.gradients = call, packs, gradients
         ctx.rotation = rotation  # the call points into it
         return y
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        gradients = ctx.call.backward(ctx.saved_tensors, grads[0].contiguous(), ctx.packs, ctx.shapes)
-        return *gradients, None, None, None
+        dx = ctx.call.backward(ctx.saved_tensors, grads[0].contiguous(), ctx.packs, ctx.gradients)
+        return dx, torch.empty(0), None, None, None, None

@@ -124,10 +124,11 @@ inline int64_t own_row(int64_t n, int64_t num_out, bool is_gated) {
 }
 
 // The right operand of x·Wᵀ, from W of `num_out` × `num_in` (multiples of 16): columns are outputs. Rows of 16 neighbouring
-// outputs are neighbours in W too.
+// outputs are neighbours in W too. To be called by all threads of a parallel region.
 inline void pack_forward(const float* weight, int64_t num_out, int64_t num_in, bool is_gated, number* to) {
-    for (int64_t c = 0; c < num_out;) {
-        const int64_t width = panel_width(num_out - c);
+#pragma omp for schedule(static) nowait
+    for (int64_t panel = 0; panel < num_panels(num_out); panel++) {
+        const int64_t c = panel_start(num_out, panel), width = panel_width(num_out - c);
         for (int64_t n = 0; n < width; n += LANES) {
             const float* rows = weight + own_row(c + n, num_out, is_gated) * num_in;
             for (int64_t k = 0; k < num_in; k += LANES) {
@@ -142,19 +143,18 @@ inline void pack_forward(const float* weight, int64_t num_out, int64_t num_in, b
                 }
             }
         }
-        c += width;
     }
 }
 
-// The right operand of dy·W: columns are inputs, the summed axis is the outputs.
+// The right operand of dy·W: columns are inputs, the summed axis is the outputs. To be called as `pack_forward`.
 inline void pack_backward(const float* weight, int64_t num_out, int64_t num_in, bool is_gated, number* to) {
-    for (int64_t c = 0; c < num_in;) {
-        const int64_t width = panel_width(num_in - c);
+#pragma omp for schedule(static) nowait
+    for (int64_t panel = 0; panel < num_panels(num_in); panel++) {
+        const int64_t c = panel_start(num_in, panel), width = panel_width(num_in - c);
         for (int64_t n = 0; n < num_out; n++) {
             const float* row = weight + own_row(n, num_out, is_gated) * num_in + c;
             number* line = to + c * num_out + n / PER_UNIT * width * PER_UNIT + n % PER_UNIT;
             for (int64_t k = 0; k < width; k++) line[PER_UNIT * k] = rounded(row[k]);
         }
-        c += width;
     }
 }

@@ -17,7 +17,13 @@ inline Vector power_of_two(Vector n, Vector r) {
     return times_power(is_greater(n, all(-125.f)), sum, n);
 }
 
-// 2ˣ for x ≤ 126.
+// The nearest whole number, for |x| < 2²². The sum with 1.5 · 2²³ has no digits behind the point.
+inline Vector nearest(Vector x) {
+    const Vector shift = all(12582912.f);
+    return x + shift - shift;
+}
+
+// 2ˣ for x ≤ 126; whatever `nearest` makes of a number far below −124, the power is 0.
 inline Vector power_of_two(Vector x) {
     const Vector n = nearest(x);
     return power_of_two(n, x - n);
@@ -82,7 +88,14 @@ inline void rotate(const From* from, const float* cos, const float* sin, int64_t
         store(to, multiply_add(x, load_twice(cos), turned));
         return;
     }
-    for (int64_t c = 0; c < half; c += LANES) {
+    int64_t c = 0;
+    for (; c + LANES <= half; c += LANES) {
+        const Vector first = load(from + c), second = load(from + half + c), co = load(cos + c), si = load(sin + c);
+        const Vector of_first = first * si, of_second = second * si;
+        store(to + c, IsBack ? multiply_add(first, co, of_second) : multiply_subtract(first, co, of_second));
+        store(to + half + c, IsBack ? multiply_subtract(second, co, of_first) : multiply_add(second, co, of_first));
+    }
+    if (c < half) {
         const Mask here = first_places(half - c);
         const Vector first = load(here, from + c), second = load(here, from + half + c);
         const Vector co = load(here, cos + c), si = load(here, sin + c);

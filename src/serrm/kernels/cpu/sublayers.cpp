@@ -16,11 +16,21 @@ struct Scratch {
 };
 thread_local Scratch own;
 
-// Rows of a block: whole tiles, and as many blocks for each thread.
-int64_t block_rows(int64_t rows, int64_t threads) {
-    const int64_t blocks = std::max<int64_t>(1, (rows + BLOCK * threads - 1) / (BLOCK * threads)) * threads;
-    return std::max(ROWS, ((rows + blocks - 1) / blocks + ROWS - 1) / ROWS * ROWS);
-}
+// Rows in blocks of whole tiles, whose sizes differ by one tile at most, and as many blocks for each thread; `weights` is the
+// size of the first weight.
+struct Blocks {
+    int64_t rows, num;
+    Blocks(int64_t rows, int64_t weights, int64_t threads) : rows(rows) {
+        const int64_t most = (weights < LARGE_WEIGHTS ? BLOCK_OF_SMALL_WEIGHTS : BLOCK) * threads;
+        num = std::max<int64_t>(1, (rows + most - 1) / most) * threads;
+    }
+    // The first row of a block; of the block behind the last one, the number of rows.
+    int64_t start(int64_t block) const {
+        const int64_t tiles = (rows + ROWS - 1) / ROWS;
+        return std::min(rows, tiles * block / num * ROWS);
+    }
+    int64_t size(int64_t block) const { return start(block + 1) - start(block); }
+};
 
 // Heads that a thread takes at once: one of a long sequence, several of short ones.
 int64_t heads_at_once(int64_t length) { return std::max<int64_t>(1, 128 / length); }
@@ -103,20 +113,26 @@ struct Gated {
     int64_t rows, width, inner, threads;
 };
 
-void pack(const float* weight, int64_t num_out, int64_t num_in, int is_gated, number* forward, number* backward) {
-    pack_forward(weight, num_out, num_in, is_gated, forward);
-    if (backward) pack_backward(weight, num_out, num_in, is_gated, backward);
+void pack(const float* weight, int64_t num_out, int64_t num_in, int is_gated, int64_t threads, number* forward,
+          number* backward) {
+    constexpr int64_t LEAST = 1 << 16;  // numbers for which it pays to start threads
+#pragma omp parallel num_threads(threads) if (num_out * num_in >= LEAST)
+    {
+        pack_forward(weight, num_out, num_in, is_gated, forward);
+        if (backward) pack_backward(weight, num_out, num_in, is_gated, backward);
+    }
 }
 
 void gated_forward(const Gated* a, const number* x, const number* gate_up, const number* down, number* y, float* scale,
                    number* kept) {
-    const int64_t width = a->width, inner = a->inner, each = block_rows(a->rows, a->threads);
+    const int64_t width = a->width, inner = a->inner;
+    const Blocks blocks(a->rows, 2 * inner * width, a->threads);
 #pragma omp parallel num_threads(a->threads)
     {
         [[maybe_unused]] const Tiles tiles;
 #pragma omp for schedule(dynamic)
-        for (int64_t m = 0; m < a->rows; m += each) {
-            const int64_t rows = std::min(each, a->rows - m);
+        for (int64_t block = 0; block < blocks.num; block++) {
+            const int64_t m = blocks.start(block), rows = blocks.size(block);
             number* hidden = own.hidden.room(BLOCK * inner);
             product(units(x + m * width), width / PER_UNIT, 1, rows, units(gate_up), width / PER_UNIT, 2 * inner,
                     Gate{hidden, inner, kept ? kept + m * 2 * inner : nullptr});
@@ -125,10 +141,11 @@ void gated_forward(const Gated* a, const number* x, const number* gate_up, const
     }
 }
 
-// dz, hidden and changes are room for `chunk` rows, whose gradients are added up while they are in the cache.
+// dz, hidden and changes are room for `chunk` rows, whose gradients are added up while they are in the cache. The gradients of
+// the weights are added to what is there if `is_added`.
 void gated_backward(const Gated* a, const number* x, const number* y, const float* scale, const number* kept, const number* dy,
                     const number* gate_up, const number* down, number* dz, number* hidden, number* changes, number* dx,
-                    int64_t chunk, float* d_gate_up, float* d_down) {
+                    int64_t chunk, int is_added, float* d_gate_up, float* d_down) {
     const int64_t width = a->width, inner = a->inner;
     const Gradient of_gate_up = gradient_of(2 * inner, width, true, a->threads, own.gradient.first.room(2 * inner * width));
     const Gradient of_down = gradient_of(width, inner, false, a->threads, own.gradient.second.room(width * inner));
@@ -136,22 +153,23 @@ void gated_backward(const Gated* a, const number* x, const number* y, const floa
     {
         [[maybe_unused]] const Tiles tiles;
         for (int64_t first = 0; first < a->rows; first += chunk) {
-            const int64_t num = std::min(chunk, a->rows - first), each = block_rows(num, a->threads);
+            const int64_t num = std::min(chunk, a->rows - first);
+            const Blocks blocks(num, 2 * inner * width, a->threads);
 #pragma omp for schedule(dynamic)
-            for (int64_t m = 0; m < num; m += each) {
-                const int64_t rows = std::min(each, num - m), at = first + m;
+            for (int64_t block = 0; block < blocks.num; block++) {
+                const int64_t m = blocks.start(block), rows = blocks.size(block), at = first + m;
                 for (int64_t i = 0; i < rows; i++)
                     norm_backward(y + (at + i) * width, dy + (at + i) * width, scale[at + i], dz + (m + i) * width, width);
                 product(units(dz + m * width), width / PER_UNIT, 1, rows, units(down), width / PER_UNIT, inner,
                         GateBackward{kept + at * 2 * inner, inner, changes + m * 2 * inner, hidden + m * inner});
                 add_projected(changes + m * 2 * inner, 2 * inner, gate_up, dz + m * width, rows, width, dx + at * width);
             }
-            add_gradient(of_down, dz, hidden, num, own.gradient);
-            add_gradient(of_gate_up, changes, x + first * width, num, own.gradient);
+            add_gradient(of_down, dz, hidden, num, first == 0, own.gradient);
+            add_gradient(of_gate_up, changes, x + first * width, num, first == 0, own.gradient);
         }
+        write_gradient(of_down, is_added, d_down);
+        write_gradient(of_gate_up, is_added, d_gate_up);
     }
-    write_gradient(of_down, d_down);
-    write_gradient(of_gate_up, d_gate_up);
 }
 
 // The head of number `item` of the sequences of outer parts from `first` on, with where its first row is.
@@ -180,11 +198,14 @@ void attention_forward(const Attention* a, const number* x, const number* qkv, c
         [[maybe_unused]] const Tiles tiles;
         for (int64_t first = 0; first < a->outer; first += chunk) {
             const int64_t num = std::min(chunk, a->outer - first), rows = num * of_outer, m0 = first * of_outer;
-            const int64_t each = block_rows(rows, a->threads), base = softmax ? 0 : m0;  // of the rows in the buffers
+            const int64_t base = softmax ? 0 : m0;  // of the rows in the buffers
+            const Blocks blocks(rows, 3 * across * width, a->threads);
 #pragma omp for schedule(dynamic)
-            for (int64_t m = m0; m < m0 + rows; m += each)
-                product(units(x + m * width), width / PER_UNIT, 1, std::min(each, m0 + rows - m), units(qkv), width / PER_UNIT,
+            for (int64_t block = 0; block < blocks.num; block++) {
+                const int64_t m = m0 + blocks.start(block);
+                product(units(x + m * width), width / PER_UNIT, 1, blocks.size(block), units(qkv), width / PER_UNIT,
                         3 * across, StoreRounded{kept + (m - base) * 3 * across, 3 * across});
+            }
 #pragma omp for schedule(dynamic, heads_at_once(a->length))
             for (int64_t item = 0; item < num * a->inner * a->heads; item++) {
                 int64_t start, h;
@@ -194,9 +215,11 @@ void attention_forward(const Attention* a, const number* x, const number* qkv, c
                        softmax ? softmax + (first * a->inner * a->heads + item) * a->length : nullptr, head, own.attention);
             }
 #pragma omp for schedule(dynamic)
-            for (int64_t m = m0; m < m0 + rows; m += each)
-                project_and_norm(mixed + (m - base) * across, across, out, x + m * width, std::min(each, m0 + rows - m), width,
+            for (int64_t block = 0; block < blocks.num; block++) {
+                const int64_t m = m0 + blocks.start(block);
+                project_and_norm(mixed + (m - base) * across, across, out, x + m * width, blocks.size(block), width,
                                  y + m * width, scale + m);
+            }
         }
     }
 }
@@ -205,8 +228,8 @@ void attention_forward(const Attention* a, const number* x, const number* qkv, c
 // cache. What is added together must not depend on the number of threads, as `chunk` does.
 void attention_backward(const Attention* a, const number* x, const number* y, const float* scale, const number* kept,
                         const number* mixed, const Softmax* softmax, const number* dy, const number* qkv, const number* out,
-                        number* dz, number* d_mixed, number* changes, number* dx, int64_t chunk, int64_t group, float* d_qkv,
-                        float* d_out) {
+                        number* dz, number* d_mixed, number* changes, number* dx, int64_t chunk, int64_t group, int is_added,
+                        float* d_qkv, float* d_out) {
     const int64_t width = a->width, across = a->heads * a->head_dim, of_outer = a->length * a->inner;
     const Gradient of_qkv = gradient_of(3 * across, width, false, a->threads, own.gradient.first.room(3 * across * width));
     const Gradient of_out = gradient_of(width, across, false, a->threads, own.gradient.second.room(width * across));
@@ -217,10 +240,11 @@ void attention_backward(const Attention* a, const number* x, const number* y, co
             const int64_t end = std::min(a->outer, start_of_group + group), base = start_of_group * of_outer;
             for (int64_t first = start_of_group; first < end; first += chunk) {
                 const int64_t num = std::min(chunk, end - first), rows = num * of_outer, m0 = first * of_outer;
-                const int64_t each = block_rows(rows, a->threads), items = num * a->inner * a->heads;
+                const int64_t items = num * a->inner * a->heads;
+                const Blocks blocks(rows, 3 * across * width, a->threads);
 #pragma omp for schedule(dynamic)
-                for (int64_t m = m0; m < m0 + rows; m += each) {
-                    const int64_t some = std::min(each, m0 + rows - m);
+                for (int64_t block = 0; block < blocks.num; block++) {
+                    const int64_t m = m0 + blocks.start(block), some = blocks.size(block);
                     for (int64_t i = m; i < m + some; i++)
                         norm_backward(y + i * width, dy + i * width, scale[i], dz + (i - base) * width, width);
                     product(units(dz + (m - base) * width), width / PER_UNIT, 1, some, units(out), width / PER_UNIT, across,
@@ -239,17 +263,19 @@ void attention_backward(const Attention* a, const number* x, const number* y, co
                                     change + 2 * across, head, own.attention);
                 }
 #pragma omp for schedule(dynamic)
-                for (int64_t m = m0; m < m0 + rows; m += each)
+                for (int64_t block = 0; block < blocks.num; block++) {
+                    const int64_t m = m0 + blocks.start(block);
                     add_projected(changes + (m - base) * 3 * across, 3 * across, qkv, dz + (m - base) * width,
-                                  std::min(each, m0 + rows - m), width, dx + m * width);
+                                  blocks.size(block), width, dx + m * width);
+                }
             }
             const int64_t rows = (end - start_of_group) * of_outer;
-            add_gradient(of_out, dz, mixed + base * across, rows, own.gradient);
-            add_gradient(of_qkv, changes, x + base * width, rows, own.gradient);
+            add_gradient(of_out, dz, mixed + base * across, rows, start_of_group == 0, own.gradient);
+            add_gradient(of_qkv, changes, x + base * width, rows, start_of_group == 0, own.gradient);
         }
+        write_gradient(of_out, is_added, d_out);
+        write_gradient(of_qkv, is_added, d_qkv);
     }
-    write_gradient(of_out, d_out);
-    write_gradient(of_qkv, d_qkv);
 }
 
 #ifndef BFLOAT16

@@ -49,7 +49,11 @@ struct Tiles {};
 constexpr int TILE_ROWS = 6, TILE_COLUMNS = 4;  // AVX-512: 6 · 4 sums, 4 + 1 operands, of 32 registers
 constexpr int64_t PANEL = TILE_COLUMNS * LANES;
 constexpr int64_t ROWS = HAS_TILES ? 16 : TILE_ROWS;  // rows that a product takes at once
-constexpr int64_t BLOCK = HAS_TILES ? 128 : 120;      // rows that go through a chain of products while they are in the cache
+// Most rows that go through a chain of products while they are in the cache: with large weights more, because every block
+// reads the weights again.
+constexpr int64_t BLOCK = HAS_TILES ? 128 : 216;
+constexpr int64_t BLOCK_OF_SMALL_WEIGHTS = HAS_TILES ? 128 : 120;
+constexpr int64_t LARGE_WEIGHTS = 1 << 17;  // numbers
 
 #ifdef BFLOAT16
 inline Vector load(const number* from) {
@@ -74,6 +78,14 @@ inline void store(Mask here, number* to, Vector value) {
 // Columns of the next panel: 64 while there are as many left, then 32, then 16.
 inline int64_t panel_width(int64_t left) { return left >= PANEL ? PANEL : left >= 32 ? 32 : LANES; }
 
+// How many panels there are, and the first column of one: all but the last two have 64 columns.
+inline int64_t num_panels(int64_t columns) {
+    return columns / PANEL + (columns % PANEL >= 32) + (columns % 32 >= LANES);
+}
+inline int64_t panel_start(int64_t columns, int64_t panel) {
+    return panel <= columns / PANEL ? panel * PANEL : columns / 32 * 32;
+}
+
 // Room that a thread keeps from call to call, on cache lines of its own (a load across two lines takes twice as long).
 template <class T>
 class Buffer {
@@ -95,11 +107,16 @@ class Buffer {
     int64_t size_ = 0;
 };
 
+constexpr int64_t LINES_AHEAD = 16;  // of the right operand that are asked for before they are needed
+
 // sum[i][·] += Σ_p a[i·row + p·step] ⊗ b[p·line …] over `num` units.
 template <int R, int C>
 [[gnu::always_inline]] inline void multiply(const unit* a, int64_t row, int64_t step, const unit* b, int64_t line,
                                             int64_t num, Vector (&sum)[R][C]) {
     for (int64_t p = 0; p < num; p++) {
+        // The right operand comes from the second cache, whose own look-ahead is too short for a whole panel's lines.
+        if constexpr (C == TILE_COLUMNS)
+            for (int j = 0; j < C; j++) _mm_prefetch((const char*)(b + (p + LINES_AHEAD) * line + LANES * j), _MM_HINT_T0);
 #ifdef BFLOAT16
         __m512bh right[C];
         for (int j = 0; j < C; j++) right[j] = (__m512bh)load_integers(b + p * line + LANES * j);

@@ -25,7 +25,6 @@ inline Vector subtract_product(Vector a, Vector b, Vector c) { return _mm512_fnm
 inline Vector larger(Vector a, Vector b) { return _mm512_max_ps(a, b); }
 inline Vector smaller(Vector a, Vector b) { return _mm512_min_ps(a, b); }  // b where one of them is not a number
 inline Vector root(Vector x) { return _mm512_sqrt_ps(x); }
-inline Vector nearest(Vector x) { return _mm512_roundscale_ps(x, 8); }
 inline float sum_of(Vector x) { return _mm512_reduce_add_ps(x); }
 inline float largest_of(Vector x) { return _mm512_reduce_max_ps(x); }
 inline Mask is_greater(Vector a, Vector b) { return _mm512_cmp_ps_mask(a, b, _CMP_GT_OQ); }
@@ -117,7 +116,6 @@ inline Vector smaller(Vector a, Vector b) {  // b where one of them is not a num
     return {_mm256_min_ps(a.low, b.low), _mm256_min_ps(a.high, b.high)};
 }
 inline Vector root(Vector x) { return {_mm256_sqrt_ps(x.low), _mm256_sqrt_ps(x.high)}; }
-inline Vector nearest(Vector x) { return {_mm256_round_ps(x.low, 8), _mm256_round_ps(x.high, 8)}; }
 inline float sum_of(Vector x) {
     const __m256 eight = x.low + x.high;
     __m128 four = _mm256_castps256_ps128(eight) + _mm256_extractf128_ps(eight, 1);
