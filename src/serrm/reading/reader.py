@@ -133,9 +133,11 @@ def read_text(text: str, source: str, name: str = "") -> list[Question]:
 
 
 def _read_text(text: str, source: str, name: str, *, is_inline: bool) -> list[Question]:
-    lines = re.split(r"\r\n|\n|\r", text.removeprefix("\ufeff"))
-    while lines and not lines[-1].strip():
+    text = text.removeprefix("\ufeff")
+    lines = re.split(r"\r\n|\n|\r", text)
+    while lines and not lines[-1]:
         lines.pop()
+    is_one_line = not any(line.strip() for line in lines[1:])
     text = _literal(text)
     is_json = text.lstrip()[:1] in ("{", "[")
     whole = source if is_inline else f"{source}: puzzle"
@@ -143,7 +145,7 @@ def _read_text(text: str, source: str, name: str, *, is_inline: bool) -> list[Qu
         return list(questions_of(value, whole, name))
 
     def place_of(number: int) -> str:
-        return source if is_inline and len(lines) == 1 else f"{source}:{number}"
+        return source if is_inline and is_one_line else f"{source}:{number}"
 
     def read_json(value: Any, place: str) -> Iterator[Question]:
         return questions_of(value, place, name)

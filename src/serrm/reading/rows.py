@@ -7,9 +7,11 @@ from typing import NamedTuple
 from serrm.puzzles.text import shorten
 from serrm.reading.question import Match, WrittenGrid
 from serrm.reading.symbols import (
+    BLANK_CELL,
     MAX_ROW,
     MIN_SIDE,
     is_ruling,
+    num_rows_with_spaces,
     row_of,
     rows_of_spaces,
     symbol_lists,
@@ -36,14 +38,30 @@ def find_rows(lines: Sequence[str], start: int) -> Match | None:
                 grids = [rows[first : first + side] for first in range(0, len(rows), side)]
                 numbered = [(grid[0].line_index + 1, grid_of_rows(grid)) for grid in grids]
                 return Match(numbered, part[-1].line_index + 1)
-    if (spaced := rows_of_spaces(lines[start : start + MAX_ROW])) is not None:
-        symbols = tuple(symbol for row in spaced for symbol in row)
-        return Match([(start + 1, WrittenGrid(symbols, "".join(symbols)))], start + len(spaced))
+    if (spaced := find_spaced_rows(lines, start)) is not None:
+        return spaced
     for side, run in zip(sides, runs, strict=True):
         rows = [row for row in run if row.symbols and not row.is_ruling]
         if len(rows) > 1:
             raise ValueError(_misfit(lines, rows, run[-1].line_index + 1, side))
     return None
+
+
+def find_spaced_rows(lines: Sequence[str], start: int) -> Match | None:
+    """The grid with spaces for blanks that begins at line `start`; None if there is none.
+
+    A row of spaces at `start` is part of a grid only if whole grids follow, with at most one such row between two.
+    """
+    rows = rows_of_spaces(lines[start : start + MAX_ROW])
+    if rows is None:
+        return None
+    side, symbols = len(rows), tuple(symbol for row in rows for symbol in row)
+    if not lines[start].strip():
+        num = num_rows_with_spaces(lines[start:])
+        are_whole = num % side == 0 or (num + 1) % (side + 1) == 0
+        if set(symbols) == {BLANK_CELL} or not are_whole:
+            return None
+    return Match([(start + 1, WrittenGrid(symbols, "".join(symbols)))], start + side)
 
 
 def may_be_between_rows(line: str) -> bool:

@@ -8,7 +8,7 @@ import csv
 import re
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 from serrm.puzzles.task import GridTask
 from serrm.reading.question import WrittenGrid, grid_records, is_drawn, is_grid_size, is_puzzle
@@ -148,7 +148,12 @@ def without_comment(line: str) -> str:
 def rows_of_spaces(lines: Sequence[str]) -> list[tuple[str, ...]] | None:
     """The rows of a square grid whose blanks are spaces; None if the lines are not such a grid."""
     side = len(lines[0]) if lines else 0
-    rows = [tuple(line.replace(" ", BLANK_CELL)) for line in lines[:side]]
-    is_grid = len(rows) == side >= MIN_SIDE and all(len(row) == side for row in rows)
-    is_spaced = all(set(line) <= set(" 123456789") for line in lines[:side])
-    return rows if is_grid and is_spaced else None
+    if side < MIN_SIDE or num_rows_with_spaces(lines[:side]) < side:
+        return None
+    return [tuple(line.replace(" ", BLANK_CELL)) for line in lines[:side]]
+
+
+def num_rows_with_spaces(lines: Sequence[str]) -> int:
+    """The number of lines, from the first on, that have its length and no characters but digits and spaces."""
+    are_rows = (len(line) == len(lines[0]) and set(line) <= set(" 123456789") for line in lines)
+    return sum(1 for _ in takewhile(bool, are_rows))
