@@ -7,19 +7,17 @@ may be mixed. Invalid input is a ValueError of one line that names its place.
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from serrm.core.files import read_parsed
-from serrm.puzzles.arc.data import SOLUTIONS
 from serrm.puzzles.raw import Puzzle
 from serrm.puzzles.tasks import ARC
 from serrm.puzzles.text import as_text, shorten
 from serrm.reading import arc
 from serrm.reading.inputs import Document, documents, text_of, unpacked
+from serrm.reading.kaggle import paired, solutions_beside, with_answers
 from serrm.reading.lines import ANSWERS, QUESTIONS, decoded, grid_of_field, questions_of_lines, wrapped_grid
 from serrm.reading.question import Question, WrittenGrid, question_of
 from serrm.reading.values import as_lists, grids_of
@@ -30,17 +28,22 @@ NAMES = ("name", "id", "task_id", "puzzle_id")  # of an ARC task
 def read_file(path: Path) -> list[Question]:
     """The puzzles of a file, or of the *.json files of a folder.
 
-    Kaggle's file of ARC challenges gets its answers from the file of solutions beside it. ValueError, with file and
-    line, for invalid puzzles and for files without a puzzle.
+    Kaggle's files of ARC challenges get their answers from the files of solutions beside them. ValueError, with file
+    and line, for invalid puzzles and for files without a puzzle.
     """
-    if path.is_dir():
-        questions = [question for file in sorted(path.glob("*.json")) for question in read_file(file)]
-    else:
-        questions = [question for document in documents(path) for question in _read(document)]
+    files = sorted(path.glob("*.json")) if path.is_dir() else [path, *solutions_beside(path)]
+    questions = _read_documents([document for file in files for document in documents(file)])
     if not questions:
         raise ValueError(f"{path}: no puzzle")
-    solutions = path.with_name(path.name.replace("challenges", "solutions"))
-    return questions if solutions == path or not solutions.is_file() else _with_answers(questions, solutions)
+    return questions
+
+
+def _read_documents(documents: Sequence[Document]) -> list[Question]:
+    questions = list[Question]()
+    for document, solutions in paired(documents):
+        puzzles = _read(document)
+        questions += puzzles if solutions is None else with_answers(puzzles, solutions)
+    return questions
 
 
 def _read(document: Document) -> Iterable[Question]:
@@ -61,25 +64,12 @@ def read_puzzles(path: Path, task: str) -> list[Puzzle]:
     ]
 
 
-def _with_answers(questions: Iterable[Question], solutions: Path) -> list[Question]:
-    """The tests of ARC tasks with answers from another file."""
-    answers, complete = read_parsed(solutions, SOLUTIONS.validate_json), list[Question]()
-    for name, group in groupby(questions, lambda question: question.name):
-        tests, grids = list(group), answers.get(name, [])
-        if len(tests) != len(grids):
-            raise ValueError(f"{solutions}: {len(grids)} answers to the {len(tests)} tests of {name}")
-        pairs = zip(tests, grids, strict=True)
-        complete += [replace(test, answer=arc.grid_of(rows)) for test, rows in pairs]
-    return complete
-
-
 def read_arguments(arguments: Iterable[str], standard_input: Callable[[], bytes]) -> list[Question]:
     """The puzzles of command-line arguments: puzzles, files of puzzles, or `-` for standard input."""
     questions: list[Question] = []
     for number, argument in enumerate(arguments, start=1):
         if argument == "-":
-            for document in unpacked(standard_input(), "standard input", ""):
-                questions += _read(document)
+            questions += _read_documents(list(unpacked(standard_input(), "standard input", "")))
         else:
             questions += read_argument(argument, f"argument {number}")
     return questions
