@@ -19,7 +19,7 @@ from itertools import islice
 
 import numpy as np
 import torch
-from jaxtyping import UInt8
+from jaxtyping import Integer, UInt8
 
 from serrm.arrays.arc import ArcArrays, ArcEvaluation, draw_variants
 from serrm.inference.predict import LoadedModel, puzzles_at_once, puzzles_in_memory, refusal
@@ -92,17 +92,18 @@ class Answer:
     notation: Notation | None = None  # the signs of the question, which the answer uses too
 
     @property
-    def grid(self) -> UInt8[np.ndarray, "_ _"]:
+    def grid(self) -> Integer[np.ndarray, "_ _"]:
         """The answer as an array: a Sudoku's values, a maze's tokens, an ARC grid's colours; 0 × 0 without one.
 
-        The values are 1…n, or 0…n−1 if the question counts from 0.
+        The values are 1…n, and a cell left blank is 0. If the question counts from 0, they are 0…n−1 and −1.
         """
         if self.cells is None:
             return np.zeros((0, 0), dtype=np.uint8)
         if self.task == ARC:
             return self.cells
-        base = 1 if self.notation is None else self.notation.base
-        return grid_task(self.task).text.numbers(self.cells) - np.uint8(1 - base)
+        numbers = grid_task(self.task).text.numbers(self.cells)
+        counts_from_0 = self.notation is not None and self.notation.base == 0
+        return numbers.astype(np.int8) - np.int8(1) if counts_from_0 else numbers
 
     @property
     def answer(self) -> str:
