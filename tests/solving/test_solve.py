@@ -1,4 +1,4 @@
-"""Each puzzle is answered as if it were alone, within its budget, and no answer called verified is wrong."""
+"""Each puzzle is answered as if it were alone, within its budget, and every answer called verified obeys the rules."""
 
 import json
 import re

@@ -50,7 +50,7 @@ def write_sets(raw: Path, target: Path, kind: str, settings: Any) -> None:
 def write_grid_sets(raw: Path, target: Path, settings: Any, record: GridTask) -> None:
     """Write the training set and the test sets of a raw directory, and an audit of them, to `target`.
 
-    A subset depends only on the seed and its raw file.
+    A subset depends only on the seed and its raw file, and with `is_rest` also on the training set.
 
     Raises:
         ValueError: a row is malformed, an answer is wrong, a test puzzle is also a training puzzle, or there are fewer

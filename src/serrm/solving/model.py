@@ -38,7 +38,10 @@ class Model(LoadedModel):
     """A checkpoint in use: `model` is the network, `settings` its settings, `config` the content of its config.json."""
 
     def solve(self, puzzles: Any, **options: Any) -> list[Answer]:
-        """Answer every puzzle, in order; no answer whose `status` is verified is wrong.
+        """Answer every puzzle, in order.
+
+        An answer whose `status` is verified obeys the rules and keeps what was given; a path through a maze may still
+        be longer than the shortest one.
 
         Args:
             puzzles: one or a sequence of them: a Sudoku as text (`.` or `0` for a blank) or as an array `n n` of
