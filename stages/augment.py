@@ -18,5 +18,5 @@ def augment(entry: str = typer.Argument(..., help="An entry of `tasks` in params
     params = read_params(Path(PARAMS))
     layout = Layout(params.profile)
     write_sets(
-        layout.raw / entry, layout.augmented / entry, params.kind(entry), params.augment_settings(entry)
+        layout.raw / entry, layout.augmented / entry, params.task_of(entry), params.augment_settings(entry)
     )

@@ -38,9 +38,9 @@ def set_file(name: str) -> str:
     return f"{TRAIN}.parquet" if name == TRAIN else f"test_{name}.parquet"
 
 
-def write_sets(raw: Path, target: Path, kind: str, settings: Any) -> None:
+def write_sets(raw: Path, target: Path, task: str, settings: Any) -> None:
     """Write seeded subsets of a task's raw files, every answer checked, to the directory `target`."""
-    record = TASKS[kind]
+    record = TASKS[task]
     if isinstance(record, GridTask):
         write_grid_sets(raw, target, settings, record)
     elif isinstance(record, ArcTask):
