@@ -1,4 +1,8 @@
-"""data/<profile>/raw → data/<profile>/augmented/<task>: seeded subsets as checked, typed Parquet, one file per set."""
+"""data/<profile>/raw → data/<profile>/augmented/<task>: seeded subsets as checked, typed Parquet.
+
+Each set is a file; an ARC-AGI has one file for all. The puzzles are those to augment and to score; nothing is augmented
+here.
+"""
 
 from pathlib import Path
 

@@ -2,8 +2,8 @@
 
 The stage keeps the puzzles that fit the canvas, draws a seeded subset, and marks the pairs to train on: the
 demonstrations of all puzzles, and the test pairs of training and concept puzzles, except pairs that the audit finds
-equivalent to a scored pair. (Augmentations are applied when a batch is gathered.) Settings are chosen on held-out
-training puzzles, which are scored instead of the evaluation puzzles; the latter are then not used at all.
+equivalent to a scored pair. Augmentations are applied when a batch is gathered, not here. Settings are chosen on
+held-out training puzzles, which are scored instead of the evaluation puzzles; the latter are then not used at all.
 
 Two pairs are equivalent if one of the 8 dihedral transforms and one of the 10! permutations of colours, the same for
 question and answer, turn one into the other. Equivalent pairs have the same canonical form, so comparing the forms of

@@ -1,7 +1,8 @@
 """The `augment` stage: puzzle sets as Parquet. Tasks on square grids have one file per set, with one row per puzzle.
 
-A set is a seeded subset of a raw file. Every answer is checked by the rules, and no test puzzle is a training puzzle.
-(Augmentations are drawn when a batch is gathered.) Files are streamed; memory holds one row group and the drawn subset.
+The stage draws the puzzles to augment and to score and does not augment them: augmentations are drawn when a batch is
+gathered. A set is a seeded subset of a raw file. Every answer is checked by the rules, and no test puzzle is a training
+puzzle. Files are streamed; memory holds one row group and the drawn subset.
 Paper: sections "Sudoku" and "Maze", data.
 """
 
