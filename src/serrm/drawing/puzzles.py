@@ -139,7 +139,7 @@ def _differs(cells: Cells, other: Cells) -> Mask:
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """One picture: a title and its puzzles (one, or an ARC task's test inputs), after the task's demonstrations."""
+    """One picture: a title and its puzzles (one, or an ARC puzzle's test inputs), after the puzzle's demonstrations."""
 
     title: str
     puzzles: Sequence[DrawnPuzzle]

@@ -43,7 +43,7 @@ def read_scene(path: Path, number: int = 1, name: str | None = None, has_answer:
 
 
 def _place_of_puzzle(question: Question) -> str:
-    """The place of a question's puzzle: the tests of an ARC task belong together."""
+    """The place of a question's puzzle: the tests of an ARC puzzle belong together."""
     return question.place.rpartition(" test ")[0] if question.task == ARC else question.place
 
 

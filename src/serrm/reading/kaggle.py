@@ -44,7 +44,7 @@ def paired(documents: Sequence[Document]) -> list[tuple[Document, Document | Non
 
 
 def with_answers(questions: Iterable[Question], solutions: Document) -> list[Question]:
-    """The tests of ARC tasks with their answers. ValueError if a task has too few or too many of them."""
+    """The tests of ARC puzzles with their answers. ValueError if a puzzle has too few or too many of them."""
     answers = parsed(str(solutions.content).encode(), solutions.name, SOLUTIONS.validate_json)
     complete = list[Question]()
     for name, group in groupby(questions, lambda question: question.name):

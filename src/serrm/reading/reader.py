@@ -22,7 +22,7 @@ from serrm.reading.lines import ANSWERS, QUESTIONS, decoded, grid_of_field, ques
 from serrm.reading.question import Question, WrittenGrid, question_of
 from serrm.reading.values import as_lists, grids_of
 
-NAMES = ("name", "id", "task_id", "puzzle_id")  # of an ARC task
+NAMES = ("name", "id", "task_id", "puzzle_id")  # of an ARC puzzle
 
 
 def read_file(path: Path) -> list[Question]:
@@ -115,7 +115,7 @@ def is_file_name(text: str) -> bool:
 
 
 def read_text(text: str, source: str, name: str = "") -> list[Question]:
-    """The puzzles of a text; places are lines of `source`. An ARC task without a name gets `name`.
+    """The puzzles of a text; places are lines of `source`. An ARC puzzle without a name gets `name`.
 
     ValueError, with the place, for invalid puzzles.
     """
@@ -175,7 +175,7 @@ def _flaw_of_json(text: str) -> str:
 def questions_of(value: Any, place: str = "puzzle", name: str = "") -> Iterator[Question]:
     """The puzzles of a value: a text, a path, bytes, an array, a pandas table, decoded JSON, or several of them.
 
-    An ARC task without a name gets `name`. ValueError, with its place, for an invalid puzzle.
+    An ARC puzzle without a name gets `name`. ValueError, with its place, for an invalid puzzle.
     """
     value = as_lists(value, QUESTIONS)
     match value:
@@ -212,15 +212,15 @@ def _of_sequence(values: list[Any], place: str, name: str) -> Iterator[Question]
 
 
 def _of_object(value: Mapping[str, Any], place: str, name: str) -> Iterator[Question]:
-    """The puzzles of an object: an ARC task, a question with an answer, or an object of named puzzles."""
+    """The puzzles of an object: an ARC puzzle, a question with an answer, or an object of named puzzles."""
     keys = {str(key).lower(): key for key in value}
     question = next((keys[key] for key in QUESTIONS if key in keys), None)
     answer = next((value[keys[key]] for key in ANSWERS if key in keys), None)
     if isinstance(value.get("test"), list | tuple):
-        task_name = next((value[key] for key in NAMES if key in value), name)
-        yield from arc.arc_questions(value, place, str(task_name))
+        puzzle_name = next((value[key] for key in NAMES if key in value), name)
+        yield from arc.arc_questions(value, place, str(puzzle_name))
     elif question is not None and value.get("task") == ARC:
-        raise ValueError(f"{place}: a question of an ARC task without its demonstrations: {arc.FORM}")
+        raise ValueError(f"{place}: a question of an ARC puzzle without its demonstrations: {arc.FORM}")
     elif question is not None and (pairs := _question_pairs(value[question], answer)):
         for number, (item, solution) in enumerate(pairs, start=1):
             yield _question_of_pair(item, solution, f"{place} {number}")

@@ -45,7 +45,7 @@ class Model(LoadedModel):
 
         Args:
             puzzles: one or a sequence of them: a Sudoku as text (`.` or `0` for a blank) or as an array `n n` of
-                0…n; Sudoku as an array `B n n`; a maze as text of `# SG`; an ARC task as decoded JSON, whose test
+                0…n; Sudoku as an array `B n n`; a maze as text of `# SG`; an ARC puzzle as decoded JSON, whose test
                 inputs are all answered.
             options: fields of `SolveOptions`, such as `budget`, `is_exact`, `has_trace`.
 
@@ -69,7 +69,7 @@ class Model(LoadedModel):
         Args:
             tokens: grids of I cells, row by row, in the task's alphabet (Sudoku: 1 blank, 2…n+1 digits).
             steps: one or several.
-            task_types: rows of the task-type table, which has one per variant of an ARC task; by default 0.
+            task_types: rows of the task-type table, one per augmentation of an ARC puzzle; by default 0.
 
         Raises:
             ValueError: a token that the task does not have, no step, or a size that the model cannot take.
