@@ -79,7 +79,10 @@ def grid_svg(
         for column, cell in enumerate(cells):
             symbol = "×" if panel.look.has_crosses and panel.is_wrong[row, column] else cell.symbol
             if symbol:
-                look = cell.ink, 400 if panel.look.is_light and not panel.is_given[row, column] else 700
+                look = (
+                    cell.ink,
+                    400 if panel.look.bolds_only_givens and not panel.is_given[row, column] else 700,
+                )
                 letter = text((column + 0.5) * CELL, (row + 0.72) * CELL, symbol)
                 letters[look] = letters.get(look, "") + letter
     grounds.pop(PAPER, None)
