@@ -66,6 +66,7 @@ def puzzle_of(question: Question, has_answer: bool = False) -> DrawnPuzzle:
 
 def _arc_puzzle(question: arc.Grid, answer: arc.Grid | None) -> DrawnPuzzle:
     right = None if answer is None else arc.encode(answer, arc.MAX_SIDE)
+    # Grids of both ARC-AGIs look alike.
     return DrawnPuzzle("arc_agi_1", arc.MAX_SIDE, arc.encode(question, arc.MAX_SIDE), right)
 
 
