@@ -191,7 +191,10 @@ def grid_of_field(text: str) -> WrittenGrid:
 
 
 def is_comment(line: str) -> bool:
-    """True for a line that begins with # and does not look like a maze with a wrong character."""
+    """True for a line that begins with # and does not look like a maze with a wrong character.
+
+    Between the rows of a grid only `# ` begins a comment (`may_be_between_rows`).
+    """
     return line.lstrip().startswith("#") and line_flaw(line) is None
 
 
@@ -208,7 +211,7 @@ def is_heading(line: str) -> bool:
 
 
 def _is_like_grid(word: str) -> bool:
-    """True for a word that is too long for a word, or has nine characters and at least as many cells as letters."""
+    """True for a word that is too long for one, or has at least nine characters and as many cells as letters."""
     num = sum(character.isdigit() or character in "._-*?" for character in word)
     return len(word) > MIN_ALONE or (len(word) > 8 and 2 * num >= len(word))
 

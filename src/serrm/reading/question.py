@@ -48,7 +48,8 @@ class WrittenGrid:
     symbols: tuple[str, ...]
     text: str
     answer: tuple[str, ...] = ()
-    # False: numbers of Python or JSON, which are answered in digits and letters; numbers in a text in numbers.
+    # False for numbers of Python or JSON, whose answer is written in digits and letters. Numbers in a text are answered
+    # in numbers.
     is_text: bool = True
 
 

@@ -1,8 +1,9 @@
 """The reader of users' puzzles for `serrm solve`, `evaluate`, `show`, `ask`, `demo` and the Python API.
 
 It reads files (`serrm.reading.inputs`), among them the published files of the paper's tasks, standard input, arguments
-and Python values. Text that begins with a bracket is JSON; other text is read by lines (`serrm.reading.lines`). Sizes
-may be mixed. Invalid input is a ValueError of one line that names its place.
+and Python values. Text that begins with a bracket is decoded as JSON or a Python literal if it can be; other text is
+read by lines (`serrm.reading.lines`). Sizes may be mixed. Invalid input is a ValueError of one line that names its
+place.
 """
 
 import json
@@ -95,11 +96,9 @@ def read_inline(text: str, place: str, name: str = "") -> list[Question]:
         raise ValueError(f"{place}: no file {text}, and not a puzzle")
     if not questions:
         raise ValueError(f"{place}: not a puzzle: {shorten(text)}")
-    return (
-        [replace(questions[0], place=place)]
-        if len(questions) == 1 and questions[0].task != ARC
-        else questions
-    )
+    # The place of an ARC question names its test.
+    is_alone = len(questions) == 1 and questions[0].task != ARC
+    return [replace(questions[0], place=place)] if is_alone else questions
 
 
 def _is_file(text: str) -> bool:
@@ -146,7 +145,9 @@ def _read_text(text: str, source: str, name: str, *, is_inline: bool) -> list[Qu
         if (wrapped := wrapped_grid(lines)) is not None:
             number, grid = wrapped
             return [question_of(place_of(number), grid)]
-        if is_json and re.match(r"\s*\[[A-Za-z]", text) is None and decoded(lines[0]) is None:
+        is_heading = re.match(r"\s*\[[A-Za-z]", text) is not None  # such as [Puzzle]
+        # If the first line can be decoded, the text is JSON lines, and a later one is wrong.
+        if is_json and not is_heading and decoded(lines[0]) is None:
             raise ValueError(f"{whole}: {_flaw_of_json(text)}") from None
         raise
 
@@ -226,7 +227,10 @@ def _of_object(value: Mapping[str, Any], place: str, name: str) -> Iterator[Ques
             yield _question_of_pair(item, solution, f"{place} {number}")
     elif question is not None:
         yield _question_of_pair(value[question], answer, place)
-    elif value.keys() >= {"input", "output"} or not isinstance(value.get("train", {}), Mapping):
+    elif value.keys() >= {"input", "output"} or (
+        "train" in value and not isinstance(value["train"], Mapping)
+    ):
+        # A pair, or demonstrations without tests; an object "train" is one of named puzzles.
         raise ValueError(
             f"{place}: an object with the keys {shorten(', '.join(map(str, value)))}: {arc.FORM}"
         )

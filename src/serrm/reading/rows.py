@@ -31,6 +31,7 @@ def find_rows(lines: Sequence[str], start: int) -> Match | None:
     """The grids whose rows begin at line `start`; None if none do. ValueError for rows that make no grid."""
     sides = _sides(lines, start)
     runs = [_run(lines, start, side) for side in sides]
+    # Lines of dashes are taken first as rows of blanks, then as rulings; in the whole run, then in its first part.
     for side, run in zip(sides, runs, strict=True):
         for part, has_rows_of_blanks in product((run, _first_part(run, side)), (True, False)):
             rows = [row for row in part if row.symbols and (has_rows_of_blanks or not row.is_ruling)]
@@ -40,6 +41,7 @@ def find_rows(lines: Sequence[str], start: int) -> Match | None:
                 return Match(numbered, part[-1].line_index + 1)
     if (spaced := find_spaced_rows(lines, start)) is not None:
         return spaced
+    # No grid was found; two rows or more are a grid with an error.
     for side, run in zip(sides, runs, strict=True):
         rows = [row for row in run if row.symbols and not row.is_ruling]
         if len(rows) > 1:
@@ -65,7 +67,7 @@ def find_spaced_rows(lines: Sequence[str], start: int) -> Match | None:
 
 
 def may_be_between_rows(line: str) -> bool:
-    """True for a blank line and for a comment, which may stand between the rows of a grid."""
+    """True for a line that may stand between the rows of a grid: a blank line, or a comment that begins with `# `."""
     return not line.strip() or line.startswith("# ")
 
 
@@ -117,16 +119,18 @@ def _first_part(run: Sequence[Row], side: int) -> Sequence[Row]:
 
 def _are_grids(run: Sequence[Row], rows: Sequence[Row], side: int) -> bool:
     """True if blank lines separate whole grids, or bands of equal height that form whole grids."""
-    kept, heights, before = set(rows), list[int](), None
+    kept, heights = set(rows), list[int]()  # heights: the numbers of rows between blank lines
+    last_line = None
     for row in run:
-        if before is None or row.line_index > before + 1:
+        if last_line is None or row.line_index > last_line + 1:
             heights.append(0)
-        heights[-1] += row in kept
-        before = row.line_index
+        if row in kept:
+            heights[-1] += 1
+        last_line = row.line_index
     heights = [height for height in heights if height]
     while heights:
-        num = 1 if heights[0] % side == 0 else side // heights[0]
-        bands, heights = heights[:num], heights[num:]
+        num_bands = 1 if heights[0] % side == 0 else side // heights[0]
+        bands, heights = heights[:num_bands], heights[num_bands:]
         if not bands or len(set(bands)) > 1 or sum(bands) % side:
             return False
     return True

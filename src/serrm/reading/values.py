@@ -43,8 +43,10 @@ def grids_of(values: Sequence[Any]) -> list[WrittenGrid] | None:
     grids = [_written_grid(row, as_text(row)) for row in values]
     cells = [cell for row in values for cell in row]
     is_flat = len(widths) == 1 and is_grid_size(next(iter(widths)))
-    is_one = widths == {side} and (side <= MAX_ROW or not is_flat)
-    if is_one and not (is_flat and all(map(is_puzzle, grids)) and any(map(is_clue, cells))):
+    # n rows of n cells are one grid, unless the rows are longer than any grid's or every row is itself a puzzle.
+    is_square = widths == {side} and (side <= MAX_ROW or not is_flat)
+    are_separate = is_flat and all(map(is_puzzle, grids)) and any(map(is_clue, cells))
+    if is_square and not are_separate:
         return [_written_grid(cells, as_text(values))]
     if is_flat:
         return grids
