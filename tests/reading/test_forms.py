@@ -236,8 +236,9 @@ def test_rows_of_spaces_are_part_of_a_maze(between: str) -> None:
 )
 def test_no_row_of_a_maze_is_lost(rows: list[str]) -> None:
     maze, other = "".join(rows), ["#S #", "   #", "   G", "####"]
-    for text in ("\n".join(rows), "\n".join(rows) + "\n\n", "\r\n".join(rows)):
-        assert [question.text for question in read_text(text, "text")] == [maze]
+    text = "\n".join(rows)
+    for written in (text, f"{text}\n\n", "\r\n".join(rows), f"\n{text}\n    ", rows, [*map(list, rows)]):
+        assert [question.text for question in questions_of(written)] == [maze]
     for first, second in ((rows, other), (other, rows)):
         questions = read_text("\n".join([*first, *second]), "text")
         assert [question.text for question in questions] == ["".join(first), "".join(second)]

@@ -91,16 +91,16 @@ def _grids_in_rows(lines: Sequence[str], start: int, record: GridTask) -> Match 
 def _first_rows(run: Sequence[str], side: int) -> tuple[list[int], int]:
     """The indices of the first rows of puzzles that follow each other in a run, and of the row after the last puzzle.
 
-    Rows of spaces may belong to a puzzle or stand between two of them; they are divided so that the puzzles reach as
-    far as possible.
+    Rows of spaces may belong to a puzzle or stand between two of them. They are divided so that the puzzles reach as
+    far as possible; if there are several such ways, each puzzle begins as early as it can.
     """
     before = {0: 0}  # end of a puzzle, or of a row of spaces between puzzles → its first row
     for index in range(len(run)):
         window = run[index : index + side]
         if index in before and len(window) == side and is_puzzle(grid_of_line("".join(window))):
-            before.setdefault(index + side, index)
+            before[index + side] = index
         if index in before and not run[index].strip():
-            before.setdefault(index + 1, index)
+            before[index + 1] = index
     end = index = max(before)
     firsts = list[int]()
     while index:
