@@ -34,9 +34,11 @@ def find_drawing(lines: Sequence[str], start: int) -> Match | None:
 
 def _find(lines: Sequence[str], start: int, record: GridTask) -> Match | None:
     line, side = lines[start], len(lines[start])
-    window = _run(lines, start, start + side, record)
+    window = _run(lines, start, start + min(side, NUM_LOOKED_AT), record)
+    num_alone = sum(is_puzzle(grid_of_line(row)) for row in window)
+    if num_alone < 2:
+        window = _run(lines, start, start + side, record)
     has_marks = any(marks(row, record) for row in window)
-    num_alone = sum(is_puzzle(grid_of_line(row)) for row in window[:NUM_LOOKED_AT])
     is_square = len(window) == side and (side**2 >= MIN_LENGTH or is_puzzle(grid_of_line("".join(window))))
     # One row per line, such as "#S#", "# #", "#G#".
     if is_square and has_marks and num_alone < 2:
