@@ -1,4 +1,4 @@
-"""Draw docs/images/arc_rules.svg: every family of rules of generated ARC-like puzzles, with pairs of some variants.
+"""Draw docs/images/arc_rules.svg: every family of rules of generated ARC-like puzzles, with pairs of some operations.
 
 python docs/arc_rules.py           # `make docs` runs it too
 """
@@ -11,7 +11,7 @@ from serrm.drawing import svg
 from serrm.drawing.puzzles import DrawnPuzzle
 from serrm.puzzles.arc import grids as arc
 from serrm.puzzles.arc.generate import GeneratedArc, draw_pairs
-from serrm.puzzles.arc.grammar import FAMILIES, NAMES, RECOLOUR, VARIANTS, Rule
+from serrm.puzzles.arc.grammar import FAMILIES, NAMES, OPERATIONS, RECOLOUR, Rule
 from serrm.puzzles.look import INK
 
 PICTURE = Path(__file__).with_name("images") / "arc_rules.svg"
@@ -25,7 +25,7 @@ SOURCE = GeneratedArc(
     max_rules=1,
 )
 COLOURS = (1, 2, 4)
-# Two variants of each family; the rule's colour is 3.
+# Two operations of each family; the rule's colour is 3.
 SHOWN = {
     "select": ("largest", "rarest"),
     "mirror": ("vertical", "diagonal"),
@@ -44,18 +44,18 @@ MARGIN, SIDE, ARROW, COLUMN, ROW = 16, 90, 30, 250, 132
 
 def rules() -> dict[str, Rule]:
     """The rules of the picture by their titles."""
-    variants = {(variant.family, variant.name): variant for variant in VARIANTS}
+    operations = {(operation.family, operation.name): operation for operation in OPERATIONS}
     maps = {
         f"{RECOLOUR}: {title}": Rule(pairs)
         for title, pairs in (("a cycle", ((1, 2), (2, 4), (4, 1))), ("one colour", ((4, 8),)))
     }
     steps = {
-        f"{family}: {name}": Rule(steps=((variants[family, name], 3),))
+        f"{family}: {name}": Rule(steps=((operations[family, name], 3),))
         for family in FAMILIES
         for name in SHOWN[family]
     }
-    both = Rule(((1, 2), (2, 1)), ((variants["gravity", "down"], 0),))
-    chain = Rule(steps=((variants["fill", "enclosed"], 3), (variants["mirror", "horizontal"], 0)))
+    both = Rule(((1, 2), (2, 1)), ((operations["gravity", "down"], 0),))
+    chain = Rule(steps=((operations["fill", "enclosed"], 3), (operations["mirror", "horizontal"], 0)))
     return maps | steps | {"recolour, then gravity": both, "fill, then mirror": chain}
 
 

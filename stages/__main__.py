@@ -32,7 +32,7 @@ def main() -> None:
         logging.getLogger(name).setLevel(logging.WARNING)
     # SIGTERM makes an orderly exit, which closes MLflow's runs; a training in progress has its own handler.
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
-    # DVC needs git and would fail only after the stage, except in a project that uses DVC without git.
+    # Without git DVC fails, but only after the stage, so check first. A project may use DVC without git.
     needs_git = "DVC_ROOT" in os.environ and not has_no_scm(Path())
     fault = git_fault(Path()) if needs_git else None
     if fault:

@@ -1,4 +1,8 @@
-"""data/<profile>/raw → data/<profile>/augmented/<task>: seeded subsets as checked, typed Parquet, one file per set."""
+"""data/<profile>/raw → data/<profile>/augmented/<task>: seeded subsets as checked, typed Parquet.
+
+Each set is a file; an ARC-AGI has one file for all. The puzzles are those to augment and to score; nothing is augmented
+here.
+"""
 
 from pathlib import Path
 
@@ -18,5 +22,5 @@ def augment(entry: str = typer.Argument(..., help="An entry of `tasks` in params
     params = read_params(Path(PARAMS))
     layout = Layout(params.profile)
     write_sets(
-        layout.raw / entry, layout.augmented / entry, params.kind(entry), params.augment_settings(entry)
+        layout.raw / entry, layout.augmented / entry, params.task_of(entry), params.augment_settings(entry)
     )

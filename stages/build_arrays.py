@@ -17,4 +17,6 @@ def build_arrays(entry: str = typer.Argument(..., help="An entry of `tasks` in p
 
     params = read_params(Path(PARAMS))
     layout = Layout(params.profile)
-    build(layout.augmented / entry, layout.arrays / entry, params.kind(entry), params.array_settings(entry))
+    build(
+        layout.augmented / entry, layout.arrays / entry, params.task_of(entry), params.array_settings(entry)
+    )

@@ -18,5 +18,9 @@ def download(entry: str = typer.Argument(..., help="An entry of `tasks` in param
     params = read_params(Path(PARAMS))
     layout, settings = Layout(params.profile), params.download_settings(entry)
     fetch(
-        params.kind(entry), settings.source, layout.raw / entry, settings.seed, layout.scratch / "downloads"
+        params.task_of(entry),
+        settings.source,
+        layout.raw / entry,
+        settings.seed,
+        layout.scratch / "downloads",
     )

@@ -29,16 +29,16 @@ def evaluate(
     layout, run = Layout(params.profile), params.evaluate_settings(name)
     execution = read_execution(Path())
     if execution.processes > 1 and not under_torchrun():
-        sys.exit(run_by_torchrun(execution.processes, "stages"))
+        sys.exit(run_by_torchrun(execution.processes, module="stages"))
     start = time.monotonic()
     scores, gallery = inference.evaluate(layout.runs / name, layout.arrays / run.task, run, execution)
     if not is_first_of_torchrun():
         return
     gallery.write(layout.predictions / name)
     write_evaluation(layout.scores / f"{name}.json", scores)
-    seconds, machine = round(time.monotonic() - start, 1), layout.provenance / f"{name}.json"
-    write_provenance(machine, "evaluation", {**current_provenance(layout.root), "seconds": seconds})
+    seconds, provenance_file = round(time.monotonic() - start, 1), layout.provenance / f"{name}.json"
+    write_provenance(provenance_file, "evaluation", {**current_provenance(layout.root), "seconds": seconds})
     sync_or_warn(layout, name)
-    training = read_provenance(machine).get("training", {})  # not known after a `dvc pull`
+    training = read_provenance(provenance_file).get("training", {})  # not known after a `dvc pull`
     line = score_line(scores, training.get("seconds", 0.0) + seconds)
     logging.getLogger(__name__).info("%s", line)

@@ -20,4 +20,4 @@ def read_tests(
     params = read_params(Path(PARAMS))
     tests = params.test_settings(name)
     target = Layout(params.profile).file_sets(tests.task) / name
-    write_test_set(tests.file, target, name, params.kind(tests.task), tests.num_puzzles)
+    write_test_set(tests.file, target, name, params.task_of(tests.task), tests.num_puzzles)

@@ -1,8 +1,8 @@
 """Read params.yaml and the other params files in `profiles/`, check them as a whole, compose settings.
 
 The settings of a run are composed of several sections of the file (`Params._sections`). DVC tracks the values of
-params.yaml directly, so a stage re-runs when a value that it uses has changed. A *task* is here an entry of `tasks`, a
-data set with its scoring; its `kind` names the task's record in TASKS.
+params.yaml directly, so a stage re-runs when a value that it uses has changed. An *entry* is here one of `tasks`: a
+data set with its scoring. `task_of` gives its task, the key of its record in TASKS.
 """
 
 import re
@@ -107,20 +107,19 @@ class Params(Settings):
 
     @model_validator(mode="after")
     def _check(self) -> "Params":
-        for task, section in self.tasks.items():
-            _check_known(
-                f"tasks.{task}.kind" if section.kind else "tasks", [self.kind(task)], TASKS, "a task"
-            )
+        for entry, section in self.tasks.items():
+            names_task = f"tasks.{entry}.kind" if section.kind else "tasks"
+            _check_known(names_task, [self.task_of(entry)], TASKS, "a task")
         for name in self.tests:
             self._check_tests(name)
         _check_known("recipes", self.recipes, self.tasks, "an entry of tasks")
-        for task, recipes in self.recipes.items():
-            _check_known(f"recipes.{task}", recipes, self.models, "an entry of models")
-        for task in self.tasks:
-            self._check_files(task)
-            self.download_settings(task), self.augment_settings(task), self.array_settings(task)
-            for model in self.recipes.get(task, {}):  # before a run's changes; also those that no run uses
-                self._compose(RunSection(task=task, model=model, seed=0, init=RANDOM), f"{task}-{model}-s0")
+        for entry, recipes in self.recipes.items():
+            _check_known(f"recipes.{entry}", recipes, self.models, "an entry of models")
+        for entry in self.tasks:
+            self._check_files(entry)
+            self.download_settings(entry), self.augment_settings(entry), self.array_settings(entry)
+            for model in self.recipes.get(entry, {}):  # before a run's changes; also those that no run uses
+                self._compose(RunSection(task=entry, model=model, seed=0, init=RANDOM), f"{entry}-{model}-s0")
         for name, run in self.runs.items():
             _check_known(f"runs.{name}.task", [run.task], self.tasks, "an entry of tasks")
             _check_known(
@@ -143,20 +142,20 @@ class Params(Settings):
             raise ValueError(f"tests: the name of a test set begins with a letter (got {name!r})")
         _check_path(f"tests.{name}.file", tests.file)
 
-    def _check_files(self, task: str) -> None:
+    def _check_files(self, entry: str) -> None:
         """Raise ValueError if a data set's source needs a folder and has none, or has one without need."""
-        section, key = self.tasks[task], f"tasks.{task}.files"
+        section, key = self.tasks[entry], f"tasks.{entry}.files"
         kind = section.download.get("source", {}).get("kind")
         if "root" in section.download.get("source", {}):
-            raise ValueError(f"tasks.{task}.download.source.root: is now {key}, which DVC watches")
+            raise ValueError(f"tasks.{entry}.download.source.root: is now {key}, which DVC watches")
         if (kind == MIRROR) == (section.files == NO_FILES):
             needs = "must name its folder" if kind == MIRROR else f"has no effect and must be {NO_FILES}"
             raise ValueError(f"{key}: with the source {kind} it {needs} (got '{section.files}')")
         _check_path(key, section.files)
 
-    def kind(self, task: str) -> str:
-        """The key in TASKS of an entry of tasks."""
-        return self.tasks[task].kind or task
+    def task_of(self, entry: str) -> str:
+        """The task of an entry of `tasks`, a key of TASKS."""
+        return self.tasks[entry].kind or entry
 
     def variant(self, name: str) -> str:
         """The part of a run's name between task and seed, by which tables name the run.
@@ -173,47 +172,47 @@ class Params(Settings):
         """(task, variant, seed) of every run by its name, in the order of the tables."""
         return {name: (run.task, self.variant(name), run.seed) for name, run in self.runs.items()}
 
-    def _record(self, task: str) -> Task:
-        return TASKS[self.kind(task)]
+    def _record(self, entry: str) -> Task:
+        return TASKS[self.task_of(entry)]
 
-    def _puzzles(self, task: str) -> tuple[Any, Settings]:
-        """The settings of a task's source and of its subset."""
-        return self.download_settings(task).source, self.augment_settings(task)
+    def _puzzles(self, entry: str) -> tuple[Any, Settings]:
+        """The settings of a data set's source and of its subset."""
+        return self.download_settings(entry).source, self.augment_settings(entry)
 
-    def counts(self, task: str) -> Counts:
-        """The numbers of puzzles of a task by its settings; estimates for ARC-AGI, before the download."""
-        return self._record(task).count(*self._puzzles(task))
+    def counts(self, entry: str) -> Counts:
+        """The numbers of puzzles of a data set by its settings; estimates for ARC-AGI, before the download."""
+        return self._record(entry).count(*self._puzzles(entry))
 
-    def download_settings(self, task: str) -> Any:  # Download of the task's source
-        """The source of a task's raw files."""
-        _check_known("TASK", [task], self.tasks, "an entry of tasks")
-        section = self.tasks[task]
+    def download_settings(self, entry: str) -> Any:  # Download of the task's source
+        """The source of a data set's raw files."""
+        _check_known("TASK", [entry], self.tasks, "an entry of tasks")
+        section = self.tasks[entry]
         values = dict(section.download)
         if section.files != NO_FILES:
             values["source"] = {**values["source"], "root": section.files}
         return parse(
-            download_settings_class(self.kind(task)),
+            download_settings_class(self.task_of(entry)),
             {**values, "seed": section.seed},
-            f"tasks.{task}.download",
+            f"tasks.{entry}.download",
         )
 
-    def augment_settings(self, task: str) -> Settings:
-        """The subset of a task's raw puzzles."""
-        return self._data(lambda kind: TASKS[kind].subset, task, "augment")
+    def augment_settings(self, entry: str) -> Settings:
+        """The subset of a data set's raw puzzles."""
+        return self._data(lambda task: TASKS[task].subset, entry, "augment")
 
-    def array_settings(self, task: str) -> ArraySettings:
-        """The augmentation of a task's training set."""
-        settings = self._data(lambda _: ArraySettings, task, "arrays")
-        _check_augmentations(settings, self._record(task), f"tasks.{task}.arrays.num_augmentations")
+    def array_settings(self, entry: str) -> ArraySettings:
+        """The augmentation of a data set's training set."""
+        settings = self._data(lambda _: ArraySettings, entry, "arrays")
+        _check_augmentations(settings, self._record(entry), f"tasks.{entry}.arrays.num_augmentations")
         return settings
 
-    def _data(self, class_of: Callable[[str], type[T]], task: str, name: str) -> T:
-        _check_known("TASK", [task], self.tasks, "an entry of tasks")
-        section = self.tasks[task]
+    def _data(self, class_of: Callable[[str], type[T]], entry: str, name: str) -> T:
+        _check_known("TASK", [entry], self.tasks, "an entry of tasks")
+        section = self.tasks[entry]
         return parse(
-            class_of(self.kind(task)),
+            class_of(self.task_of(entry)),
             {**getattr(section, name), "seed": section.seed},
-            f"tasks.{task}.{name}",
+            f"tasks.{entry}.{name}",
         )
 
     def test_settings(self, name: str) -> FileTests:
@@ -241,7 +240,7 @@ class Params(Settings):
             "profile": self.profile,
             "name": name,
             "task": run.task,
-            "kind": self.kind(run.task),
+            "kind": self.task_of(run.task),
             "variant": self.variant(name),
             "seed": run.seed,
             "evaluate": sections["evaluate"].values,
@@ -291,7 +290,7 @@ class Params(Settings):
         return sections
 
     def _compose(self, run: RunSection, name: str) -> RunSettings:
-        sections, kind = self._sections(run, name), self.kind(run.task)
+        sections, task = self._sections(run, name), self.task_of(run.task)
 
         def key_of(keys: list[str]) -> str:
             return sections[keys[0]].where(keys[1:])
@@ -306,9 +305,9 @@ class Params(Settings):
             values["model"]["positions"] = SHIFTED
         # `_check` composes recipes that no run may use, under a name that is no run's.
         variant = self.variant(name) if name in self.runs else name
-        identity = {"task": run.task, "kind": kind, "variant": variant, "seed": run.seed}
+        identity = {"task": run.task, "kind": task, "variant": variant, "seed": run.seed}
         settings = parse(RunSettings, {**identity, **values, "fidelity": fidelity.model_dump()}, key_of)
-        record, at_arrays = TASKS[kind], key_of(["arrays", "num_augmentations"])
+        record, at_arrays = TASKS[task], key_of(["arrays", "num_augmentations"])
         _check_augmentations(settings.arrays, record, at_arrays)
         num, num_built = settings.arrays.num_augmentations, self.array_settings(run.task).num_augmentations
         if isinstance(record, ArcTask) and num > num_built:
@@ -316,7 +315,7 @@ class Params(Settings):
         special = record.alphabet(self.counts(run.task).side).special
         if key := settings.model.misfit(special):
             tokens, value = ", ".join(map(str, special)), values["model"][key]
-            misfit = f"does not fit {kind}, whose special tokens are {tokens} (got {value!r})"
+            misfit = f"does not fit {task}, whose special tokens are {tokens} (got {value!r})"
             advice = f"recipes.{run.task}.{run.model}.model.{key} sets it for this task"
             raise ValueError(f"{key_of(['model', key])}: {misfit}; {advice}")
         return settings

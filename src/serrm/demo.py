@@ -31,7 +31,7 @@ from serrm.puzzles.task import GridTask
 from serrm.puzzles.tasks import TASKS, grid_task
 from serrm.reading.question import Question
 from serrm.reading.reader import read_inline
-from serrm.solving.model import Model, packaged_for
+from serrm.solving.model import Model, packaged_name_for
 from serrm.solving.solve import FIRST_STEPS
 
 RECORDS: Final = [task for task in TASKS.values() if isinstance(task, GridTask) and task.checkpoint]
@@ -64,7 +64,8 @@ def settle(question: Question, budget: int) -> Iterator[Frame]:
     The last one is verified, or the `budget` of supervision steps is used up. ValueError for a puzzle without a
     solution or without a packaged model.
     """
-    model, task, tokens = load(packaged_for(question)), grid_task(question.task), question.cells.reshape(-1)
+    model = load(packaged_name_for(question))
+    task, tokens = grid_task(question.task), question.cells.reshape(-1)
     assert task.verify is not None
     if flaw := task.flaw(tokens):
         raise ValueError(flaw)
@@ -103,7 +104,7 @@ def _caption(puzzle: Search, num_guesses: int) -> str:
 def question_of(text: str) -> Question:
     """The puzzle of a text. ValueError for an invalid puzzle, or one without a packaged model."""
     question = read_inline(text, "the text")[0]
-    packaged_for(question)
+    packaged_name_for(question)
     return question
 
 

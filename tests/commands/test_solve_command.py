@@ -18,7 +18,7 @@ from PIL import Image
 from serrm.cli import main
 from serrm.inference.predict import LoadedModel
 from serrm.puzzles.sudoku.data import TEXT, generate_puzzles
-from serrm.solving.model import packaged
+from serrm.solving.model import packaged_names
 from serrm.solving.solve import Answer, Status
 from tests.conftest import MakeModel
 from tests.oracle import is_right, make_oracle
@@ -132,7 +132,7 @@ def test_on_a_terminal_one_puzzle_is_drawn_above_its_status(
     assert out == expected or "puzzle" in caplog.text, "lines for programs have a summary on stderr"
 
 
-@pytest.mark.parametrize("name", [name for name in packaged() if name.startswith("sudoku")])
+@pytest.mark.parametrize("name", [name for name in packaged_names() if name.startswith("sudoku")])
 def test_a_packaged_checkpoint_has_a_name(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["solve", EASY, "--checkpoint", name, "--precision", "bfloat16"]
     assert main([*arguments, "--format", "json"]) == 0

@@ -1,4 +1,4 @@
-"""Generated ARC-like puzzles: every variant of a rule, the search for other explanations, sets without repetition."""
+"""Generated ARC-like puzzles: every operation of a rule, the search for other explanations, sets without repetition."""
 
 import json
 import runpy
@@ -25,7 +25,16 @@ from serrm.puzzles.arc.generate import (
     generate,
     is_evaluation_rule,
 )
-from serrm.puzzles.arc.grammar import DIRECTIONS, FAMILIES, NAMES, RECOLOUR, VARIANTS, Rule, Variant, painted
+from serrm.puzzles.arc.grammar import (
+    DIRECTIONS,
+    FAMILIES,
+    NAMES,
+    OPERATIONS,
+    RECOLOUR,
+    Operation,
+    Rule,
+    painted,
+)
 from serrm.puzzles.arc.grids import MAX_SIDE, Grid, Pair
 from serrm.puzzles.settings import Mirror
 from serrm.reading.reader import read_file
@@ -77,7 +86,7 @@ EXAMPLES: dict[str, dict[str, str | None]] = {
     "count squares in a row": {"101/022/100": "111", "12": None},
     "count squares in a column": {"202/011/200": "2/2/2"},
 }
-BY_NAME = {f"{variant.family} {variant.name}": variant for variant in VARIANTS}
+BY_NAME = {f"{operation.family} {operation.name}": operation for operation in OPERATIONS}
 SMALL = GeneratedArc(
     kind="generated",
     num_train=8,
@@ -98,7 +107,7 @@ def text(cells: Grid) -> str:
 
 
 @pytest.mark.parametrize("name", [name for name in BY_NAME if not name.startswith("shift")])
-def test_every_variant_answers_the_examples_made_by_hand(name: str) -> None:
+def test_every_operation_answers_the_examples_made_by_hand(name: str) -> None:
     rule = Rule(steps=((BY_NAME[name], PAINT),))
     for question, answer in EXAMPLES[name].items():
         given = rule.answer(grid(question))
@@ -118,9 +127,9 @@ STEPS = {"down": (1, 0), "up": (-1, 0), "left": (0, -1), "right": (0, 1)}
 def test_shifts_move_every_square_by_the_distance(
     question: Grid, direction: str, distance: int, wraps: bool
 ) -> None:
-    variant = BY_NAME[f"shift {direction} {distance} {'round' if wraps else 'off'}"]
+    operation = BY_NAME[f"shift {direction} {distance} {'round' if wraps else 'off'}"]
     (rows, columns), (down, right) = question.shape, (distance * step for step in STEPS[direction])
-    answer = Rule(steps=((variant, 0),)).answer(question)
+    answer = Rule(steps=((operation, 0),)).answer(question)
     if distance >= (rows if down else columns):
         assert answer is None
         return
@@ -134,23 +143,23 @@ def test_shifts_move_every_square_by_the_distance(
     assert answer is not None and text(answer) == text(expected)
 
 
-@given(grids, st.permutations(range(1, 10)), st.sampled_from(VARIANTS))
-def test_variants_commute_with_permutations_of_colours(
-    question: Grid, colours: list[int], variant: Variant
+@given(grids, st.permutations(range(1, 10)), st.sampled_from(OPERATIONS))
+def test_operations_commute_with_permutations_of_colours(
+    question: Grid, colours: list[int], operation: Operation
 ) -> None:
     """The search for other explanations rests on this."""
     table = np.array([0, *colours], dtype=np.uint8)
-    before, after = variant.draw(question), variant.draw(table[question])
+    before, after = operation.draw(question), operation.draw(table[question])
     assert (before is None) == (after is None)
     if before is not None and after is not None:
         assert text(painted(before._replace(cells=table[before.cells]), 0)) == text(painted(after, 0))
-        assert (before.is_painted is not None) == variant.has_colour == (after.is_painted is not None)
+        assert (before.is_painted is not None) == operation.has_colour == (after.is_painted is not None)
 
 
-@given(grids, st.sampled_from([v for v in VARIANTS if FAMILIES[v.family].moves]))
-def test_moves_do_not_look_at_colours(question: Grid, variant: Variant) -> None:
+@given(grids, st.sampled_from([v for v in OPERATIONS if FAMILIES[v.family].moves]))
+def test_moves_do_not_look_at_colours(question: Grid, operation: Operation) -> None:
     """So the search may follow squares of an unknown colour through them."""
-    coloured, uncoloured = variant.draw(question), variant.draw((question > 0).astype(np.uint8))
+    coloured, uncoloured = operation.draw(question), operation.draw((question > 0).astype(np.uint8))
     assert (coloured is None) == (uncoloured is None)
     if coloured is not None and uncoloured is not None:
         assert text((coloured.cells > 0).astype(np.uint8)) == text(uncoloured.cells)
@@ -162,10 +171,10 @@ def test_moves_do_not_look_at_colours(question: Grid, variant: Variant) -> None:
 def all_rules(names: frozenset[str], max_rules: int, colours: list[int]) -> Iterator[Rule]:
     """Every rule of a small grammar with its colours, one by one."""
     singles = [
-        (variant, colour)
-        for variant in VARIANTS
-        if variant.family in names
-        for colour in (colours if variant.has_colour else [0])
+        (operation, colour)
+        for operation in OPERATIONS
+        if operation.family in names
+        for colour in (colours if operation.has_colour else [0])
     ]
     chains = [(), *((step,) for step in singles)]
     if max_rules == 2:

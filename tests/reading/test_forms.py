@@ -9,6 +9,7 @@ import re
 import threading
 import zipfile
 from collections.abc import Callable
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from serrm.puzzles.maze.data import TEXT as MAZE_TEXT
+from serrm.puzzles.maze.data import iterate_mazes
 from serrm.puzzles.sudoku.data import TEXT as SUDOKU_TEXT
 from serrm.puzzles.sudoku.data import generate_puzzles
 from serrm.reading.question import Question
@@ -207,6 +210,64 @@ def test_a_maze_in_rows_in_every_way(tmp_path: Path) -> None:
     assert [question.text for question in read_text(many, "text")] == [MAZE] * 4
 
 
+@pytest.mark.parametrize("between", ["", "\n", "\n# a comment\n", "     \n"])
+def test_rows_of_spaces_are_part_of_a_maze(between: str) -> None:
+    mazes = [
+        MAZE_TEXT.format(maze.question) for maze in islice(iterate_mazes(5, np.random.default_rng(0), 5), 60)
+    ]
+    if between.isspace() and len(between) > 1:  # such a row may also be the first one of the next maze
+        mazes = [maze for maze in mazes if maze[:5].strip() and maze[-5:].strip()]
+    in_rows = ["".join(f"{maze[start : start + 5]}\n" for start in range(0, 25, 5)) for maze in mazes]
+    for text, maze in zip(in_rows, mazes, strict=True):
+        assert [question.text for question in read_text(text, "text")] == [maze]
+    for number, maze in enumerate(mazes[1:]):
+        text = between.join(in_rows[number : number + 2])
+        assert [question.text for question in read_text(text, "text")] == [mazes[number], maze]
+    assert [question.text for question in read_text(between.join(in_rows), "text")] == mazes
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        ["S  G", "    ", "####", "    "],  # whose first row is itself a maze
+        ["    ", "#S #", "   #", "   G"],
+        ["    ", " S  ", "    ", "#  G"],
+    ],
+)
+def test_no_row_of_a_maze_is_lost(rows: list[str]) -> None:
+    maze, other = "".join(rows), ["#S #", "   #", "   G", "####"]
+    text = "\n".join(rows)
+    for written in (text, f"{text}\n\n", "\r\n".join(rows), f"\n{text}\n    ", rows, [*map(list, rows)]):
+        assert [question.text for question in questions_of(written)] == [maze]
+    for first, second in ((rows, other), (other, rows)):
+        questions = read_text("\n".join([*first, *second]), "text")
+        assert [question.text for question in questions] == ["".join(first), "".join(second)]
+        assert [question.place for question in questions] == ["text:1", "text:5"]
+
+
+@pytest.mark.parametrize("rows", [["#S #", "   #", "   G", "####", "#  #"], ["S  G", "    ", "####"]])
+def test_a_row_of_no_maze_is_an_error(rows: list[str]) -> None:
+    for text in ("\n".join(rows), "\n".join(["#S #", "   #", "   G", "####", *rows])):
+        with pytest.raises(ValueError, match=r"^text:1: "):
+            read_text(text, "text")
+
+
+def test_a_wrapped_maze_may_have_a_line_of_spaces() -> None:
+    for maze in ("#S#  #" + " " * 18 + "#    #" + "#   G ", "#S#  #" + "#    #" + "#   G " + " " * 18):
+        lines = [maze[start : start + 9] for start in range(0, 36, 9)]
+        assert [question.text for question in read_text("\n".join(lines), "text")] == [maze]
+
+
+@pytest.mark.parametrize("between", ["", "\n", "    \n", "----\n"])
+def test_rows_of_spaces_are_part_of_a_sudoku(between: str) -> None:
+    grids = ["     13 4  2  4 ", "1   3  2 4      ", "  41      4 2   ", "        4  21  3"]
+    texts = ["".join(f"{grid[start : start + 4]}\n" for start in range(0, 16, 4)) for grid in grids]
+    for text, grid in zip(texts, grids, strict=True):
+        assert [question.text for question in read_text(text, "text")] == [grid.replace(" ", ".")]
+    questions = read_text(between.join(texts), "text")
+    assert [question.text for question in questions] == [grid.replace(" ", ".") for grid in grids]
+
+
 @pytest.mark.parametrize("wrong", ["E", "g", ".", "0"])
 def test_a_maze_with_a_wrong_character_names_it_and_its_line(wrong: str) -> None:
     with pytest.raises(ValueError, match=rf"^text:2: '\{wrong}'" if wrong == "." else f"^text:2: '{wrong}'"):
@@ -271,6 +332,12 @@ def test_compressed_and_encoded_files_and_pipes(wrapper: str, tmp_path: Path) ->
     os.mkfifo(tmp_path / "pipe")
     threading.Thread(target=lambda: (tmp_path / "pipe").write_bytes(content), daemon=True).start()
     assert numbers_of(read_file(tmp_path / "pipe")) == GRIDS[:2]
+
+
+def test_a_text_with_a_byte_order_mark_is_read_in_python() -> None:
+    for form in ("rows", "json rows", "json object", "assignment"):
+        text = TEXTS[form](GRIDS[0]).replace("], [", "],\n[")
+        assert numbers_of(list(questions_of(f"\ufeff{text}"))) == GRIDS[:1], form
 
 
 def test_arrays_in_files(tmp_path: Path) -> None:

@@ -1,6 +1,9 @@
 """Puzzles are read in any form that users have; invalid input is one line that names its place."""
 
+import bz2
+import gzip
 import json
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -118,6 +121,49 @@ def test_the_tests_of_arc_tasks_come_with_their_demonstrations(tmp_path: Path) -
     (tmp_path / "x_solutions.json").write_text(json.dumps({"aa": [[[7]], [[8]]]}))
     with pytest.raises(ValueError, match=r"x_solutions\.json: .*\bbb$"):
         read_file(tmp_path / "x_challenges.json")
+
+
+KAGGLE = {
+    "x_challenges.json": {"aa": ARC, "bb": ARC},
+    "x_solutions.json": {"aa": [[[7]], [[8]]], "bb": [[[9]], [[0]]]},
+    "y_challenges.json": {"cc": ARC},  # as Kaggle's test set, whose solutions are not published
+    "sample_submission.json": {"cc": [{"attempt_1": [[0, 0], [0, 0]], "attempt_2": [[0, 0], [0, 0]]}]},
+}
+KAGGLE_ANSWERS = {"aa": [[[7]], [[8]]], "bb": [[[9]], [[0]]], "cc": [None, [[6]]]}
+
+
+def answers_by_name(questions: list[Question]) -> dict[str, list[Any]]:
+    answers = dict[str, list[Any]]()
+    for question in questions:
+        grid = None if question.answer is None else question.answer.tolist()
+        answers.setdefault(question.name, []).append(grid)
+    return answers
+
+
+def test_the_files_of_kaggle_in_a_folder_or_an_archive(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    with zipfile.ZipFile(tmp_path / "all.zip", "w") as archive:
+        for name, value in KAGGLE.items():
+            (tmp_path / "folder" / name).write_text(json.dumps(value))
+            archive.writestr(f"arc/{name}", json.dumps(value))
+    assert answers_by_name(read_file(tmp_path / "folder")) == KAGGLE_ANSWERS
+    assert answers_by_name(read_file(tmp_path / "all.zip")) == KAGGLE_ANSWERS
+    assert answers_by_name(read_arguments(["-"], (tmp_path / "all.zip").read_bytes)) == KAGGLE_ANSWERS
+
+
+@pytest.mark.parametrize("challenges", ["", ".gz", ".zip"])
+@pytest.mark.parametrize("solutions", ["", ".gz", ".bz2", ".zip"])
+def test_kaggles_solutions_may_be_compressed(challenges: str, solutions: str, tmp_path: Path) -> None:
+    for name, ending in (("x_challenges.json", challenges), ("x_solutions.json", solutions)):
+        content = json.dumps(KAGGLE[name]).encode()
+        if ending == ".zip":
+            with zipfile.ZipFile(tmp_path / f"{name}.zip", "w") as archive:
+                archive.writestr(name, content)
+        else:
+            compress = {"": bytes, ".gz": gzip.compress, ".bz2": bz2.compress}[ending]
+            (tmp_path / f"{name}{ending}").write_bytes(compress(content))
+    questions = read_file(tmp_path / f"x_challenges.json{challenges}")
+    assert answers_by_name(questions) == {name: KAGGLE_ANSWERS[name] for name in ("aa", "bb")}
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from serrm.puzzles.sudoku.data import TEXT as SUDOKU_TEXT
 from serrm.puzzles.sudoku.data import generate_puzzles
 from serrm.reading.reader import questions_of
 from serrm.solving.model import PACKAGED
-from serrm.solving.solve import Status
+from serrm.solving.solve import Answer, Status
 from tests.conftest import MakeModel
 from tests.drawn import CPU
 from tests.references import is_solution
@@ -193,6 +193,15 @@ def test_an_answer_is_shown_as_a_grid(model: serrm.Model) -> None:
     assert letters.answer == "ABCDCDABBADCDCBA" and letters.grid.tolist()[0] == [1, 2, 3, 4]
     [numbers] = model.solve([[1, None, 0, None]] + [[None] * 4] * 3, budget=64)
     assert set(numbers.answer) <= set("0123") and numbers.grid.min() == 0
+
+
+def test_a_cell_that_an_answer_leaves_blank_is_a_blank_to_the_reader_too() -> None:
+    for signs, first in (("1.3.34...14...21", [1, 0, 3, 0]), ("0.2.23...103...2", [0, -1, 2, -1])):
+        [question] = questions_of(signs)
+        answer = Answer("", "sudoku", signs, question.cells, Status.UNVERIFIED, notation=question.notation)
+        assert answer.grid.tolist()[0] == first
+        [again] = questions_of(answer.grid)
+        assert again.cells.tolist() == question.cells.tolist()
 
 
 def test_a_file_may_be_named(model: serrm.Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Each puzzle is answered as if it were alone, within its budget, and no answer called verified is wrong."""
+"""Each puzzle is answered as if it were alone, within its budget, and every answer called verified obeys the rules."""
 
 import json
 import re
@@ -185,7 +185,7 @@ def arc(names: list[str]) -> list[Question]:
     return list(questions_of(dict.fromkeys(names, task)))
 
 
-def test_arc_tasks_are_voted_on_by_their_variants(untrained: MakeModel) -> None:
+def test_arc_puzzles_are_voted_on_by_their_augmentations(untrained: MakeModel) -> None:
     config = {"side": 5, "puzzles": ["aa", "bb", "cc"]}
     run = {"task": "arc_agi_1", "model": {"task_types": "factored"}, "arrays": {"num_augmentations": 7}}
     loaded = untrained(num_symbols=12, config=config, **run)
@@ -198,7 +198,7 @@ def test_arc_tasks_are_voted_on_by_their_variants(untrained: MakeModel) -> None:
 
     loaded.model.task_vectors = watched  # type: ignore[method-assign]
     known, unknown = answers_to(loaded, arc(["bb", "zz"]), budget=24, batch_size=64, has_trace=True)
-    assert seen[-1] == tuple(range(8, 16)), "one row a variant of the second task"
+    assert seen[-1] == tuple(range(8, 16)), "a row per augmentation of the second puzzle"
     assert (known.status, known.attempts, known.task) == (Status.UNVERIFIED, 8, "arc")
     assert re.search(r"\b8\b", known.remark)
     grid = np.array(json.loads(known.answer), dtype=np.uint8)

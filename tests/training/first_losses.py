@@ -32,14 +32,14 @@ RUNS = {
 def first_losses(profile: str, mirror: Path | None, folder: Path) -> str:
     """A line per optimiser step, after one with the run's name; `folder` is scratch space."""
     name, params = RUNS[profile], read_params(PROFILES / f"{profile}.yaml")
-    task = params.runs[name].task
-    section = params.tasks[task]
+    entry = params.runs[name].task
+    task, section = params.task_of(entry), params.tasks[entry]
     if mirror is not None:
-        section.download["source"] = TASKS[params.kind(task)].as_mirror(section.download["source"], mirror)
-    settings, kind = params.download_settings(task), params.kind(task)
-    fetch(kind, settings.source, folder / "raw", settings.seed, folder / "downloads")
-    write_sets(folder / "raw", folder / "sets", kind, params.augment_settings(task))
-    build(folder / "sets", folder / "arrays", kind, params.array_settings(task))
+        section.download["source"] = TASKS[task].as_mirror(section.download["source"], mirror)
+    settings = params.download_settings(entry)
+    fetch(task, settings.source, folder / "raw", settings.seed, folder / "downloads")
+    write_sets(folder / "raw", folder / "sets", task, params.augment_settings(entry))
+    build(folder / "sets", folder / "arrays", task, params.array_settings(entry))
     run = params.train_settings(name)
     recipe = run.train.model_copy(update={"precision": "float32", "log_every": 1})
     run = run.model_copy(update={"train": recipe})

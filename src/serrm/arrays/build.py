@@ -19,13 +19,13 @@ from serrm.puzzles.tasks import TASKS
 Row = dict[str, Any]  # of the Parquet file
 
 
-def build(puzzles: Path, target: Path, kind: str, settings: ArraySettings) -> None:
+def build(puzzles: Path, target: Path, task: str, settings: ArraySettings) -> None:
     """Write a task's puzzle sets as memory-mapped arrays to the folders `training` and `test` of `target`."""
-    if isinstance(TASKS[kind], GridTask):
-        build_arrays(puzzles, target, seed=settings.seed, task=kind)
+    if isinstance(TASKS[task], GridTask):
+        build_arrays(puzzles, target, seed=settings.seed, task=task)
     else:
         num_variants = settings.num_augmentations + 1
-        build_arc_arrays(puzzles, target, task=kind, num_variants=num_variants, seed=settings.seed)
+        build_arc_arrays(puzzles, target, task=task, num_variants=num_variants, seed=settings.seed)
 
 
 def build_arrays(puzzles: Path, target: Path, *, seed: int, task: str = "sudoku") -> None:

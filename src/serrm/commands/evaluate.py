@@ -22,7 +22,7 @@ def evaluate(
     puzzles: Path = typer.Option(
         ...,
         exists=True,
-        help="File with Sudoku, mazes or ARC tasks as CSV, TSV, JSON or plain lines, or a folder of JSON files.",
+        help="File with Sudoku, mazes or ARC puzzles as CSV, TSV, JSON or plain lines, or a folder of JSON files.",
     ),
     steps: int = typer.Option(
         16, min=1, help="Number of supervision steps; the command scores after 1, 2, 4, … of them."
@@ -47,14 +47,14 @@ def evaluate(
     from serrm.drawing.terminal import console, table, with_interval
     from serrm.puzzles.tasks import TASKS
     from serrm.scoring.metrics import metrics_of
-    from serrm.solving.model import checkpoint_of
+    from serrm.solving.model import existing_folder_of
     from serrm.solving.score_file import score_file
 
     keep_memory()
     if target is not None:
         target.absolute().parent.mkdir(parents=True, exist_ok=True)
     chosen = choose_device(device)
-    scores = score_file(checkpoint_of(checkpoint), puzzles, steps, chosen, precision.value, batch_size)
+    scores = score_file(existing_folder_of(checkpoint), puzzles, steps, chosen, precision.value, batch_size)
     if target is not None:
         write_output(target, json.dumps(scores, indent=2) + "\n")
     sets: dict[str, dict[str, Any]] = scores["sets"]

@@ -91,7 +91,7 @@ def solve(
     picture: Path | None = PICTURE,
     is_exact: bool = EXACT,
 ) -> None:
-    """Solve Sudoku of any size, mazes or ARC tasks; Sudoku and maze answers are checked against the rules.
+    """Solve Sudoku of any size, mazes or ARC puzzles; Sudoku and maze answers are checked against the rules.
 
     Example: serrm solve puzzles.csv --out answers.csv --format csv
 
@@ -109,7 +109,7 @@ def solve(
     if not (questions := read_arguments(arguments, _standard_input)):
         raise ValueError("no puzzle in the input")
     from serrm.core.devices import keep_memory
-    from serrm.solving.model import checkpoint_of, load
+    from serrm.solving.model import existing_folder_of, load
     from serrm.solving.solve import SolveOptions, Status, early_remark, in_order, summary
 
     for question in questions:
@@ -123,7 +123,7 @@ def solve(
     keep_memory()
     has_trace = is_traced or picture is not None
     options = SolveOptions(budget, seconds, max_steps, precision.value, batch_size, is_exact, has_trace)
-    model = load(None if checkpoint is None else checkpoint_of(checkpoint), device=device)
+    model = load(None if checkpoint is None else existing_folder_of(checkpoint), device=device)
     pairs = model.answers(questions, options)
     answers = in_order(pairs) if is_ordered else (answer for _, answer in pairs)
     start = time.perf_counter()

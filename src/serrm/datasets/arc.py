@@ -2,8 +2,8 @@
 
 The stage keeps the puzzles that fit the canvas, draws a seeded subset, and marks the pairs to train on: the
 demonstrations of all puzzles, and the test pairs of training and concept puzzles, except pairs that the audit finds
-equivalent to a scored pair. (Augmentations are applied when a batch is gathered.) Settings are chosen on held-out
-training puzzles, which are scored instead of the evaluation puzzles; the latter are then not used at all.
+equivalent to a scored pair. Augmentations are applied when a batch is gathered, not here. Settings are chosen on
+held-out training puzzles, which are scored instead of the evaluation puzzles; the latter are then not used at all.
 
 Two pairs are equivalent if one of the 8 dihedral transforms and one of the 10! permutations of colours, the same for
 question and answer, turn one into the other. Equivalent pairs have the same canonical form, so comparing the forms of
@@ -17,14 +17,14 @@ is ours.
 
 import logging
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from serrm.core.files import new_directory, write_json
 from serrm.core.randomness import Purpose, keyed_rng
-from serrm.puzzles.arc import data as arc_data
-from serrm.puzzles.arc import grids as arc
+from serrm.puzzles.arc.data import VERSIONS, ArcSubsetSettings, Version, read_raw
+from serrm.puzzles.arc.grids import COLLECTIONS, SCORED, NamedPairs, PairName, canonical_form
 
 logger = logging.getLogger(__name__)
 
@@ -32,25 +32,23 @@ PARTS = ("question", "answer")
 PAIRS = "pairs.parquet"
 AUDIT = "audit.json"
 
-Forms = dict[arc.PairName, bytes]
-Match = tuple[arc.PairName, arc.PairName]  # a scored pair, and a trained pair of the same canonical form
+Forms = dict[PairName, bytes]
+Match = tuple[PairName, PairName]  # a scored pair, and a trained pair of the same canonical form
 Entries = dict[str, Any]  # of audit.json
 
 
-def write_arc_sets(
-    raw: Path, target: Path, settings: arc_data.ArcSubsetSettings, version: arc_data.Version
-) -> None:
+def write_arc_sets(raw: Path, target: Path, settings: ArcSubsetSettings, version: Version) -> None:
     """Write `pairs.parquet` and `audit.json` of one ARC-AGI to the directory `target`.
 
-    `raw` is the directory that the `download` stage wrote, with or without ConceptARC. The seed decides both draws; a
+    `raw` is the directory that the `download` stage wrote, with or without ConceptARC. The seed decides all draws; a
     larger draw with the same seed contains a smaller one. ValueError if a file is malformed or there are fewer puzzles
     than requested; nothing is left behind.
     """
-    published = {number: arc_data.read_raw(raw, number) for number in arc_data.VERSIONS}
+    published = {number: read_raw(raw, number) for number in VERSIONS}
     forms = {number: canonical_forms(pairs) for number, pairs in published.items()}
-    used = fitting = fitting_pairs(published[version], settings.canvas)
-    if settings.scored == "held_out":
-        used = hold_out(fitting, settings, close_to_evaluation(forms.values()))
+    fitting = fitting_pairs(published[version], settings.canvas)
+    is_held_out = settings.scored == "held_out"
+    used = hold_out(fitting, settings, close_to_evaluation(forms.values())) if is_held_out else fitting
     pairs = draw_puzzles(used, settings)
     held_out = {name: pair for name, pair in pairs.items() if name.collection == "held_out"}
     # Held-out pairs have a new collection in their names, so `forms` does not have them.
@@ -73,7 +71,7 @@ def write_arc_sets(
     logger.info("%s: puzzles %s, dropped pairs %d", target, *nums)
 
 
-def fitting_pairs(pairs: arc.NamedPairs, canvas: int) -> arc.NamedPairs:
+def fitting_pairs(pairs: NamedPairs, canvas: int) -> NamedPairs:
     """The pairs of puzzles whose grids all fit on the canvas."""
     too_large = puzzles_of(
         name for name, pair in pairs.items() if max(pair.question.shape + pair.answer.shape) > canvas
@@ -81,9 +79,9 @@ def fitting_pairs(pairs: arc.NamedPairs, canvas: int) -> arc.NamedPairs:
     return {name: pair for name, pair in pairs.items() if name.puzzle not in too_large}
 
 
-def draw_puzzles(pairs: arc.NamedPairs, settings: arc_data.ArcSubsetSettings) -> arc.NamedPairs:
+def draw_puzzles(pairs: NamedPairs, settings: ArcSubsetSettings) -> NamedPairs:
     """The pairs of random subsets of the training and concept puzzles and of the scored puzzles, in their order."""
-    puzzles = dict.fromkeys((name.puzzle, name.collection in arc.SCORED) for name in pairs)
+    puzzles = dict.fromkeys((name.puzzle, name.collection in SCORED) for name in pairs)
     train = [name for name, is_scored in puzzles if not is_scored]
     test = [name for name, is_scored in puzzles if is_scored]
     drawn = {
@@ -93,9 +91,7 @@ def draw_puzzles(pairs: arc.NamedPairs, settings: arc_data.ArcSubsetSettings) ->
     return {name: pair for name, pair in pairs.items() if name.puzzle in drawn}
 
 
-def hold_out(
-    pairs: arc.NamedPairs, settings: arc_data.ArcSubsetSettings, barred: Collection[str]
-) -> arc.NamedPairs:
+def hold_out(pairs: NamedPairs, settings: ArcSubsetSettings, barred: Container[str]) -> NamedPairs:
     """The pairs of all but the evaluation puzzles, with `num_test` training puzzles marked as held out.
 
     Puzzles named in `barred` are not held out. ValueError if there are fewer than `num_test` others.
@@ -143,7 +139,7 @@ def schema() -> Any:
     return pa.schema([*names, *facts, *sizes, *((part, pa.binary()) for part in PARTS)])
 
 
-def write_pairs(path: Path, pairs: arc.NamedPairs, trained: Collection[arc.PairName]) -> None:
+def write_pairs(path: Path, pairs: NamedPairs, trained: Container[PairName]) -> None:
     """Write one row per pair, in the order given."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -161,22 +157,20 @@ def write_pairs(path: Path, pairs: arc.NamedPairs, trained: Collection[arc.PairN
 # The audit.
 
 
-def canonical_forms(pairs: arc.NamedPairs, parts: Sequence[str] = PARTS) -> Forms:
+def canonical_forms(pairs: NamedPairs, parts: Sequence[str] = PARTS) -> Forms:
     """The canonical form of every pair: of question and answer, or of the question alone."""
-    return {name: arc.canonical_form([getattr(pair, part) for part in parts]) for name, pair in pairs.items()}
+    return {name: canonical_form([getattr(pair, part) for part in parts]) for name, pair in pairs.items()}
 
 
 def find_matches(tests: Forms, trained: Forms) -> list[Match]:
     """Every test with every trained pair that is equivalent to it, in the order of the tests."""
-    names: dict[bytes, list[arc.PairName]] = defaultdict(list)
+    names: dict[bytes, list[PairName]] = defaultdict(list)
     for name, form in trained.items():
         names[form].append(name)
     return [(test, name) for test, form in tests.items() for name in names.get(form, [])]
 
 
-def audit_pairs(
-    pairs: arc.NamedPairs, forms: Forms, *, drops: bool = True
-) -> tuple[set[arc.PairName], Entries]:
+def audit_pairs(pairs: NamedPairs, forms: Forms, *, drops: bool = True) -> tuple[set[PairName], Entries]:
     """The pairs to train on, and the findings.
 
     The pairs to train on are all except the scored pairs and their equivalents. Pairs that share only the question with
@@ -205,7 +199,7 @@ def audit_pairs(
     }
 
 
-def _describe(match: Match, pairs: arc.NamedPairs, parts: Sequence[str]) -> Entries:
+def _describe(match: Match, pairs: NamedPairs, parts: Sequence[str]) -> Entries:
     """The two pairs as an entry of audit.json; `is_identical` if they are equal without transform or recolouring."""
     test, trained = match
     is_identical = all(
@@ -232,14 +226,12 @@ def split_scored(forms: Forms) -> tuple[Forms, Forms]:
     return tests, {name: form for name, form in forms.items() if not name.is_scored}
 
 
-def puzzles_of(names: Iterable[arc.PairName]) -> set[str]:
+def puzzles_of(names: Iterable[PairName]) -> set[str]:
     """Names of the puzzles that pairs belong to."""
     return {name.puzzle for name in names}
 
 
-def count_puzzles(pairs: Iterable[arc.PairName]) -> dict[str, int]:
+def count_puzzles(pairs: Iterable[PairName]) -> dict[str, int]:
     """The number of puzzles per collection; `held_out` has an entry only if there are held-out puzzles."""
     counts = Counter(collection for _, collection in {(name.puzzle, name.collection) for name in pairs})
-    return {
-        collection: counts[collection] for collection in dict.fromkeys([*arc.COLLECTIONS, *sorted(counts)])
-    }
+    return {collection: counts[collection] for collection in dict.fromkeys([*COLLECTIONS, *sorted(counts)])}

@@ -1,7 +1,8 @@
 """The `augment` stage: puzzle sets as Parquet. Tasks on square grids have one file per set, with one row per puzzle.
 
-A set is a seeded subset of a raw file. Every answer is checked by the rules, and no test puzzle is a training puzzle.
-(Augmentations are drawn when a batch is gathered.) Files are streamed; memory holds one row group and the drawn subset.
+The stage draws the puzzles to augment and to score and does not augment them: augmentations are drawn when a batch is
+gathered. A set is a seeded subset of a raw file. Every answer is checked by the rules, and no test puzzle is a training
+puzzle. Files are streamed; memory holds one row group and the drawn subset.
 Paper: sections "Sudoku" and "Maze", data.
 """
 
@@ -38,9 +39,9 @@ def set_file(name: str) -> str:
     return f"{TRAIN}.parquet" if name == TRAIN else f"test_{name}.parquet"
 
 
-def write_sets(raw: Path, target: Path, kind: str, settings: Any) -> None:
+def write_sets(raw: Path, target: Path, task: str, settings: Any) -> None:
     """Write seeded subsets of a task's raw files, every answer checked, to the directory `target`."""
-    record = TASKS[kind]
+    record = TASKS[task]
     if isinstance(record, GridTask):
         write_grid_sets(raw, target, settings, record)
     elif isinstance(record, ArcTask):
@@ -50,7 +51,7 @@ def write_sets(raw: Path, target: Path, kind: str, settings: Any) -> None:
 def write_grid_sets(raw: Path, target: Path, settings: Any, record: GridTask) -> None:
     """Write the training set and the test sets of a raw directory, and an audit of them, to `target`.
 
-    A subset depends only on the seed and its raw file.
+    A subset depends only on the seed and its raw file, and with `is_rest` also on the training set.
 
     Raises:
         ValueError: a row is malformed, an answer is wrong, a test puzzle is also a training puzzle, or there are fewer

@@ -139,7 +139,7 @@ def _differs(cells: Cells, other: Cells) -> Mask:
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """One picture: a title and its puzzles (one, or an ARC task's test inputs), after the task's demonstrations."""
+    """One picture: a title and its puzzles (one, or an ARC puzzle's test inputs), after the puzzle's demonstrations."""
 
     title: str
     puzzles: Sequence[DrawnPuzzle]
@@ -167,8 +167,8 @@ class Scene:
 def settling_panels(puzzle: DrawnPuzzle, most: int | None = None) -> list[Panel]:
     """The question and the predictions after the first step, the last step, and every step that changed a cell.
 
-    The puzzle must have a prediction after every step 1…n. If there are more than `most` of these steps, keep, for each
-    of 1, 2, 4, …, the largest of them that is not above it, and the last.
+    The puzzle must have a prediction after every step 1…n. If there are more than `most` of these steps, keep the last
+    of them up to 1, the last up to 2, up to 4, …, and the last of all.
     """
     grids, last = puzzle.predictions, len(puzzle.predictions)
     changing = [step for step in grids if step > 1 and (grids[step] != grids[step - 1]).any()]

@@ -43,7 +43,7 @@ def read_scene(path: Path, number: int = 1, name: str | None = None, has_answer:
 
 
 def _place_of_puzzle(question: Question) -> str:
-    """The place of a question's puzzle: the tests of an ARC task belong together."""
+    """The place of a question's puzzle: the tests of an ARC puzzle belong together."""
     return question.place.rpartition(" test ")[0] if question.task == ARC else question.place
 
 
@@ -66,6 +66,7 @@ def puzzle_of(question: Question, has_answer: bool = False) -> DrawnPuzzle:
 
 def _arc_puzzle(question: arc.Grid, answer: arc.Grid | None) -> DrawnPuzzle:
     right = None if answer is None else arc.encode(answer, arc.MAX_SIDE)
+    # Grids of both ARC-AGIs look alike.
     return DrawnPuzzle("arc_agi_1", arc.MAX_SIDE, arc.encode(question, arc.MAX_SIDE), right)
 
 

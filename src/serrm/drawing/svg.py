@@ -20,9 +20,9 @@ Length = int | float
 
 FAINT_INK, LINE, CHANGED = "#666666", "#B4B4B4", "#E69F00"
 FONT: Final = "font-family=\"'DejaVu Sans', Verdana, sans-serif\""
-# Pixels.
 CELL: Final = 20  # side of a cell, in units of the grid's viewBox
-MARGIN, GRID, GAP, LINE_HEIGHT = 16, 270, 24, 22  # GRID: the least longer side of a grid
+MARGIN, GAP, LINE_HEIGHT = 16, 24, 22  # pixels
+GRID: Final = 270  # pixels of a grid's longer side, at least
 ZOOM: Final = 2  # pixels of a PNG per pixel of the SVG
 MILLISECONDS, LAST_MILLISECONDS = 600, 3000  # per frame of a GIF, and for its last frame
 
@@ -34,8 +34,8 @@ def picture_svg(rows: Sequence[Sequence[Panel]], title: str) -> str:
     parts = [text(MARGIN, MARGIN + 15, title, fill=INK, font_size=15, font_weight=700)]
     top: Length = MARGIN + LINE_HEIGHT
     for row in rows:
-        for number, panel in enumerate(row):
-            left = MARGIN + number * (size + GAP)
+        for column, panel in enumerate(row):
+            left = MARGIN + column * (size + GAP)
             parts.append(text(left, top + 18, panel.caption, fill=INK, font_size=13, font_weight=700))
             parts.append(text(left, top + 35, panel.remark, fill=FAINT_INK, font_size=11))
             if panel.cells.size:  # the empty grid that an ARC prediction may be
@@ -79,7 +79,8 @@ def grid_svg(
         for column, cell in enumerate(cells):
             symbol = "×" if panel.look.has_crosses and panel.is_wrong[row, column] else cell.symbol
             if symbol:
-                look = cell.ink, 400 if panel.look.is_light and not panel.is_given[row, column] else 700
+                is_bold = panel.is_given[row, column] or not panel.look.bolds_only_givens
+                look = cell.ink, 700 if is_bold else 400
                 letter = text((column + 0.5) * CELL, (row + 0.72) * CELL, symbol)
                 letters[look] = letters.get(look, "") + letter
     grounds.pop(PAPER, None)
@@ -114,12 +115,12 @@ def _lines(every_row: int, every_column: int, rows: int, columns: int, colour: s
     return path(d, fill="none", stroke=colour, stroke_width=width, stroke_linecap="square")
 
 
-def write_picture(path: Path, svgs: Sequence[str]) -> None:
+def write_picture(file: Path, svgs: Sequence[str]) -> None:
     """Write an SVG as .svg or .png, or several as a .gif, by the suffix. The file appears when it is complete."""
-    if path.suffix == ".svg":
-        write_output(path, svgs[0])
+    if file.suffix == ".svg":
+        write_output(file, svgs[0])
     else:
-        write_output(path, png(svgs[0]) if path.suffix == ".png" else gif(svgs))
+        write_output(file, png(svgs[0]) if file.suffix == ".png" else gif(svgs))
 
 
 def png(svg: str) -> bytes:

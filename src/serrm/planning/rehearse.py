@@ -68,7 +68,7 @@ def miniature(params: Params, mirror: Path | None = None, device: str = "auto") 
     fixed = {"init": RANDOM, "headline_steps": None, **on_cpu}
     limits = _at_most()
     model_limits = {name: FAMILIES[values["family"]].at_most for name, values in params.models.items()}
-    task_limits = {name: TASKS[params.kind(name)].at_most for name in params.tasks}
+    task_limits = {name: TASKS[params.task_of(name)].at_most for name in params.tasks}
 
     def shrink(values: dict[str, Any], *further: Mapping[str, int]) -> Any:
         """The values within the general limits and the further ones of their model and task."""
@@ -93,7 +93,7 @@ def miniature(params: Params, mirror: Path | None = None, device: str = "auto") 
     for name, task in small["tasks"].items():
         source = task["download"]["source"]
         if mirror is not None and source["kind"] == "hub":
-            task["download"]["source"] = TASKS[params.kind(name)].as_mirror(source, mirror)
+            task["download"]["source"] = TASKS[params.task_of(name)].as_mirror(source, mirror)
             task["files"] = str(mirror)
     return parse(Params, small, "the rehearsal's params")
 

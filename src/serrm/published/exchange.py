@@ -41,7 +41,7 @@ def import_checkpoint(
     `settings` are those of the run that the weights belong to. A checkpoint at `target` is replaced only on demand,
     and anything else is never replaced.
     A published ARC file does not name the puzzles of its task-type table, so such a checkpoint can be exported
-    but not evaluated on ARC tasks.
+    but not evaluated on ARC puzzles.
     Raises ValueError for a file that is no state dict of plain tensors, and for a key that does not fit, naming it.
     """
     _check_target(target, replaces, (target / MODEL).is_file() and (target / CONFIG).is_file())

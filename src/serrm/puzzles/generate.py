@@ -16,7 +16,7 @@ def distinct(puzzles: Iterable[T], key: Callable[[T], Hashable], most_repeats: i
     for puzzle in puzzles:
         num_repeats = num_repeats + 1 if key(puzzle) in seen else 0
         if num_repeats == most_repeats:
-            raise ValueError(f"only {len(seen)} different {kind} in {most_repeats} attempts")
+            raise ValueError(f"only {len(seen)} different {kind}: the last {most_repeats} were repeats")
         if num_repeats == 0:
             seen.add(key(puzzle))
             yield puzzle

@@ -47,7 +47,7 @@ class Look:
     # side → the boxes that bold lines enclose; None for a side without boxes.
     box: Callable[[int], Box | None] = lambda side: None
     has_lines: bool = True  # between all cells
-    is_light: bool = False  # only given symbols are bold
+    bolds_only_givens: bool = False  # else all symbols are bold
     has_crosses: bool = False  # on wrong cells, which keep their colour
     # (tokens, side) → the rows to draw.
     visible: Callable[[Tokens, int], TokenRows] = lambda tokens, side: tokens.reshape(side, side)
@@ -68,4 +68,4 @@ def digits(symbols: str, box: Callable[[int], Box | None] = lambda side: None) -
         return CellLook(ground, INK if is_given else FILLED, symbol, symbol or ".")
 
     legend = "given digits are bold, other digits are blue, and wrong squares are orange"
-    return Look(cell=cell, box=box, is_light=True, legend=legend)
+    return Look(cell=cell, box=box, bolds_only_givens=True, legend=legend)

@@ -70,29 +70,31 @@ class Task:
     source: Any  # the type of the download stage's setting `source`, a union over `kind`
     subset: type[Settings]  # settings of the augment stage
     most_augmentations: int | None = None  # of a puzzle; None: any number
-    # (source, directory, seed) → the origins of the files that are made, not copied or downloaded.
+    # (source, directory, seed): writes the files that are neither copied nor downloaded → their origins.
     make: Callable[[Any, Path, int], dict[str, Origin]]
     published: Iterable[Published] = ()  # what the source `hub` downloads
     mirror_files: Callable[[Any], list[str]] = lambda source: []  # source → names of files to copy
     in_words: Callable[[Any, Any], str]  # (source, subset) → their description for the notes beneath tables
     # Plans.
     count: Callable[[Any, Any], Counts]  # (source, subset) → the numbers of puzzles
-    at_most: Mapping[str, int] = field(default_factory=dict)  # largest values of settings in `serrm rehearse`
+    # The largest values of settings in `serrm rehearse`, by name; a name counts wherever it stands in the settings of
+    # the task and of its runs.
+    at_most: Mapping[str, int] = field(default_factory=dict)
     # (settings of the source `hub`, folder) → settings of the source `mirror`.
     as_mirror: Callable[[Mapping[str, Any], Path], dict[str, Any]] = as_mirror
     # Answers.
     # True for answers that obey the rules, without the label; `right_answers` says whether they are right.
     verify: Rule | None = None
     # The right answers of a question: "one", the label, so that rule and label agree (Sudoku); "label", if there are
-    # several and FSR counts only the label, as in the paper (mazes); or "any" that `verify` accepts (graph colouring).
-    # Without a rule only the label is right.
+    # several and FSR counts only the label, as in the paper (mazes); or "any" that `verify` accepts (as graph colouring
+    # would have it). Without a rule only the label is right.
     right_answers: Literal["one", "label", "any"] = "one"
     blank: int | None = None  # the token of the cells that a question leaves open
     # True for the cells of questions that an answer fills; None: those with the token `blank`.
     open_cells: Callable[[Grids], Bool[np.ndarray, "N I"]] | None = None
     # True for questions that break no rule. With this function, the search may guess tokens above the blank.
     allows: Callable[[Grids], Bool[np.ndarray, " N"]] | None = None
-    # The title of a picture of permuted symbols; empty if usual symbols may not be exchanged. And a note.
+    # The title of the report's picture of permuted symbols, empty if usual symbols may not be exchanged; and a note.
     permuted: str = ""
     permuted_note: str = ""
     # Reports: the metrics of learning curves, with the headline's first; and the plural of a training example.

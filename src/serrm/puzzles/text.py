@@ -23,7 +23,7 @@ class GridText:
     """The square grids of a task as text, a character per cell."""
 
     characters: str  # of the tokens 1, 2, …
-    first_number: int = 0  # the number of token 1 in rows of numbers
+    first_number: int = 0  # the number that stands for token 1 where a grid is lists of numbers
     # Tokens of further characters, which are read and never written.
     others: Mapping[str, int] = field(default_factory=dict)
     # side → the largest token; ValueError for a side that the task does not have.

@@ -21,52 +21,100 @@ def drawn_records() -> Iterator[GridTask]:
 
 
 def find_drawing(lines: Sequence[str], start: int) -> Match | None:
-    """The drawn puzzle that begins at line `start`; None if there is none. ValueError unless its rows form a square."""
+    """The drawn puzzles that begin at line `start`, which may be a row of spaces; None if there are none.
+
+    ValueError for rows that form no squares.
+    """
+    line = lines[start]
     for record in drawn_records():
-        if set(lines[start]) <= set(record.text.characters):
+        if line and set(line) <= set(record.text.characters):
             return _find(lines, start, record)
     return None
 
 
 def _find(lines: Sequence[str], start: int, record: GridTask) -> Match | None:
-    line = lines[start]
-    first, side = start, len(line)
-    # Rows of spaces above a wall were skipped as blank lines, but belong to the grid.
-    while first and lines[first - 1] == " " * side and has_wall(line):
-        first -= 1
-    window = list[str]()
-    for row in lines[first : first + side]:
-        if len(row) != side or not set(row) <= set(record.text.characters):
-            break
-        window.append(row)
+    line, side = lines[start], len(lines[start])
+    window = _run(lines, start, start + min(side, NUM_LOOKED_AT), record)
+    num_alone = sum(is_puzzle(grid_of_line(row)) for row in window)
+    if num_alone < 2:
+        window = _run(lines, start, start + side, record)
     has_marks = any(marks(row, record) for row in window)
-    num_alone = sum(is_puzzle(grid_of_line(row)) for row in window[:NUM_LOOKED_AT])
-    grid = grid_of_line("".join(window))
+    is_square = len(window) == side and (side**2 >= MIN_LENGTH or is_puzzle(grid_of_line("".join(window))))
     # One row per line, such as "#S#", "# #", "#G#".
-    if len(window) == side and has_marks and num_alone < 2 and (side**2 >= MIN_LENGTH or is_puzzle(grid)):
-        return Match([(first + 1, grid)], first + side)
+    if is_square and has_marks and num_alone < 2:
+        return _grids_in_rows(lines, start, record)
+    if not line.strip():
+        return None
+    # A grid of fewer than nine cells may also be a row of a larger grid that misses rows.
+    is_row = num_alone < 2 and sum(bool(row.strip()) for row in window) > 1
     # A whole grid on one line, with spaces around it.
     stripped = grid_of_line(line.strip())
-    if is_puzzle(stripped) and not is_grid_size(side):
+    is_stripped = is_puzzle(stripped) and not is_grid_size(side)
+    if is_stripped and not (is_row and len(stripped.symbols) < MIN_LENGTH):
         return Match([(start + 1, stripped)], start + 1)
     # A whole grid on one line, even a wrong one; not a line of walls alone or a comment, such as "# a title".
     is_whole_grid = is_grid_size(side) and set(line) != {"#"} and (has_marks or not line.startswith("# "))
-    if is_whole_grid or is_puzzle(grid_of_line(line)):
+    if is_whole_grid or (is_puzzle(grid_of_line(line)) and not is_row):
         return Match([(start + 1, grid_of_line(line))], start + 1)
     # Rows that form no square, such as a maze without its last row; other lines that begin with # may be comments.
     if not line.startswith("#") or (has_marks and side >= MIN_LENGTH) or (has_marks and len(window) > 2):
-        raise ValueError(_shape_flaw(lines, first, window, record))
+        raise ValueError(_shape_flaw(lines, start, window, record))
     return None
+
+
+def _run(lines: Sequence[str], start: int, end: int, record: GridTask) -> list[str]:
+    """The rows from line `start` on, up to the first line of another length or with other characters, or to `end`."""
+    run = list[str]()
+    for index in range(start, min(end, len(lines))):
+        if len(lines[index]) != len(lines[start]) or not set(lines[index]) <= set(record.text.characters):
+            break
+        run.append(lines[index])
+    return run
+
+
+def _grids_in_rows(lines: Sequence[str], start: int, record: GridTask) -> Match | None:
+    """The grids in rows from line `start` on, one below the other; None if the row of spaces there is no row of them.
+
+    ValueError for a row that belongs to no grid.
+    """
+    run, side = _run(lines, start, len(lines), record), len(lines[start])
+    firsts, end = _first_rows(run, side)
+    if end < len(run):
+        if not run[0].strip() and len(run) % side:
+            return None
+        spoilt = run[end : end + side]
+        if len(spoilt) < side or not any(marks(row, record) for row in spoilt):
+            raise ValueError(_shape_flaw(lines, start, run, record))
+        firsts.append(end)  # whose flaw the caller tells
+    grids = [(start + first + 1, grid_of_line("".join(run[first : first + side]))) for first in firsts]
+    return Match(grids, start + len(run))
+
+
+def _first_rows(run: Sequence[str], side: int) -> tuple[list[int], int]:
+    """The indices of the first rows of puzzles that follow each other in a run, and of the row after the last puzzle.
+
+    Rows of spaces may belong to a puzzle or stand between two of them. They are divided so that the puzzles reach as
+    far as possible; if there are several such ways, each puzzle begins as early as it can.
+    """
+    before = {0: 0}  # end of a puzzle, or of a row of spaces between puzzles → its first row
+    for index in range(len(run)):
+        window = run[index : index + side]
+        if index in before and len(window) == side and is_puzzle(grid_of_line("".join(window))):
+            before[index + side] = index
+        if index in before and not run[index].strip():
+            before[index + 1] = index
+    end = index = max(before)
+    firsts = list[int]()
+    while index:
+        if index - before[index] == side:
+            firsts.append(before[index])
+        index = before[index]
+    return firsts[::-1], end
 
 
 def grid_of_line(line: str) -> WrittenGrid:
     """A line whose characters are all cells of a grid."""
     return WrittenGrid(tuple(line), line)
-
-
-def has_wall(line: str) -> bool:
-    """True for a line with a wall."""
-    return "#" in line
 
 
 def marks(line: str, record: GridTask) -> set[str]:

@@ -38,11 +38,12 @@ ENCODINGS: Final = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\
 
 
 class Document(NamedTuple):
-    """A text or an array, its name for messages, and the name of its file without an ending."""
+    """A text or an array, its name for messages, its file's name without an ending, and its folder in an archive."""
 
     name: str
     stem: str
     content: Any
+    folder: str = "."
 
 
 def documents(path: Path) -> Iterator[Document]:
@@ -52,19 +53,19 @@ def documents(path: Path) -> Iterator[Document]:
     yield from unpacked(path.read_bytes(), str(path), path.name.partition(".")[0])
 
 
-def unpacked(content: bytes, name: str, stem: str) -> Iterator[Document]:
+def unpacked(content: bytes, name: str, stem: str, folder: str = ".") -> Iterator[Document]:
     """The texts and arrays in the bytes of a file; an archive may have several."""
     try:
         for start, decompress in COMPRESSED.items():
             if content.startswith(start):
-                yield from unpacked(decompress(content), name, stem)
+                yield from unpacked(decompress(content), name, stem, folder)
                 return
         if content.startswith(ZIP):
             yield from _of_archive(content, name)
         elif content.startswith(NPY):
-            yield Document(name, stem, _array(content, name))
+            yield Document(name, stem, _array(content, name), folder)
         else:
-            yield Document(name, stem, text_of(content, name))
+            yield Document(name, stem, text_of(content, name), folder)
     except (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, RuntimeError) as error:
         raise ValueError(f"{name}: damaged or not readable: {error}") from None
 
@@ -84,7 +85,8 @@ def _of_archive(content: bytes, name: str) -> Iterator[Document]:
         for member in names:
             path = PurePosixPath(member)
             if path.parts[0] != "__MACOSX" and path.name[0] != ".":
-                yield from unpacked(archive.read(member), f"{name}/{member}", path.name.partition(".")[0])
+                stem, folder = path.name.partition(".")[0], str(path.parent)
+                yield from unpacked(archive.read(member), f"{name}/{member}", stem, folder)
 
 
 def text_of(content: bytes, name: str) -> str:

@@ -17,7 +17,7 @@ from typing import Any
 from serrm.puzzles.text import shorten
 from serrm.reading.drawings import drawn_records, find_drawing, line_flaw, rows_flaw
 from serrm.reading.question import Match, Question, WrittenGrid, is_grid_size, is_puzzle, question_of
-from serrm.reading.rows import find_rows, is_row_of_more, may_be_between_rows
+from serrm.reading.rows import find_rows, find_spaced_rows, is_row_of_more, may_be_between_rows
 from serrm.reading.symbols import MAX_ROW, MIN_ALONE, is_ruling, symbol_lists, whole_puzzle
 
 # Names of a question and of its answer in tables and JSON objects.
@@ -78,10 +78,10 @@ def questions_of_lines(lines: Sequence[str], place_of: PlaceOf, read_json: ReadJ
 def _find(lines: Sequence[str], position: int) -> Match:
     """The puzzles that begin at a line; none if it may be skipped. ValueError if it may not."""
     line, after = lines[position], position + 1
-    if not line.strip():
-        return Match([], after)
     if (drawing := find_drawing(lines, position)) is not None:
         return drawing
+    if not line.strip():
+        return find_spaced_rows(lines, position) or Match([], after)
     if line.startswith("#") and (flaw := rows_flaw(lines, position)) is not None:
         raise ValueError(flaw)
     written = whole_puzzle(line)
@@ -191,7 +191,10 @@ def grid_of_field(text: str) -> WrittenGrid:
 
 
 def is_comment(line: str) -> bool:
-    """True for a line that begins with # and does not look like a maze with a wrong character."""
+    """True for a line that begins with # and does not look like a maze with a wrong character.
+
+    Between the rows of a grid only `# ` begins a comment (`may_be_between_rows`).
+    """
     return line.lstrip().startswith("#") and line_flaw(line) is None
 
 
@@ -208,7 +211,7 @@ def is_heading(line: str) -> bool:
 
 
 def _is_like_grid(word: str) -> bool:
-    """True for a word that is too long for a word, or has nine characters and at least as many cells as letters."""
+    """True for a word that is too long for one, or has at least nine characters and as many cells as letters."""
     num = sum(character.isdigit() or character in "._-*?" for character in word)
     return len(word) > MIN_ALONE or (len(word) > 8 and 2 * num >= len(word))
 
@@ -247,7 +250,11 @@ def decoded(text: str) -> Any:
 
 def wrapped_grid(lines: Sequence[str]) -> tuple[int, WrittenGrid] | None:
     """A puzzle wrapped over lines that are neither puzzles nor rows, with the number of its first line."""
-    kept = [(number, line) for number, line in enumerate(lines, start=1) if line.strip()]
+    width = max(map(len, lines), default=0)
+    # In a maze a line of spaces that is as long as the others is part of it.
+    kept = [
+        (number, line) for number, line in enumerate(lines, start=1) if line.strip() or len(line) == width
+    ]
     text = "".join(line for _, line in kept)
     if not any(set(text) <= set(record.text.characters) for record in drawn_records()):
         text = "".join(text.split())

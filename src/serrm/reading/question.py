@@ -23,7 +23,7 @@ class Question:
     """A question: R × C cells, as tokens, or as the colours of an ARC input.
 
     `task` is arc for both ARC-AGIs. `place` is its place in the input, such as puzzles.csv:3, and `text` the question
-    as written there, on one line, in the signs of `notation`. An ARC task has a `name` and demonstrations.
+    as written there, on one line, in the signs of `notation`. An ARC puzzle has a `name` and demonstrations.
     """
 
     task: str
@@ -48,7 +48,8 @@ class WrittenGrid:
     symbols: tuple[str, ...]
     text: str
     answer: tuple[str, ...] = ()
-    # False: numbers of Python or JSON, which are answered in digits and letters; numbers in a text in numbers.
+    # False for numbers of Python or JSON, whose answer is written in digits and letters. Numbers in a text are answered
+    # in numbers.
     is_text: bool = True
 
 

@@ -1,46 +1,50 @@
 """The reader of users' puzzles for `serrm solve`, `evaluate`, `show`, `ask`, `demo` and the Python API.
 
 It reads files (`serrm.reading.inputs`), among them the published files of the paper's tasks, standard input, arguments
-and Python values. Text that begins with a bracket is JSON; other text is read by lines (`serrm.reading.lines`). Sizes
-may be mixed. Invalid input is a ValueError of one line that names its place.
+and Python values. Text that begins with a bracket is decoded as JSON or a Python literal if it can be; other text is
+read by lines (`serrm.reading.lines`). Sizes may be mixed. Invalid input is a ValueError of one line that names its
+place.
 """
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from serrm.core.files import read_parsed
-from serrm.puzzles.arc.data import SOLUTIONS
 from serrm.puzzles.raw import Puzzle
 from serrm.puzzles.tasks import ARC
 from serrm.puzzles.text import as_text, shorten
 from serrm.reading import arc
 from serrm.reading.inputs import Document, documents, text_of, unpacked
+from serrm.reading.kaggle import paired, solutions_beside, with_answers
 from serrm.reading.lines import ANSWERS, QUESTIONS, decoded, grid_of_field, questions_of_lines, wrapped_grid
 from serrm.reading.question import Question, WrittenGrid, question_of
 from serrm.reading.values import as_lists, grids_of
 
-NAMES = ("name", "id", "task_id", "puzzle_id")  # of an ARC task
+NAMES = ("name", "id", "task_id", "puzzle_id")  # of an ARC puzzle
 
 
 def read_file(path: Path) -> list[Question]:
     """The puzzles of a file, or of the *.json files of a folder.
 
-    Kaggle's file of ARC challenges gets its answers from the file of solutions beside it. ValueError, with file and
-    line, for invalid puzzles and for files without a puzzle.
+    Kaggle's files of ARC challenges get their answers from the files of solutions beside them. ValueError, with file
+    and line, for invalid puzzles and for files without a puzzle.
     """
-    if path.is_dir():
-        questions = [question for file in sorted(path.glob("*.json")) for question in read_file(file)]
-    else:
-        questions = [question for document in documents(path) for question in _read(document)]
+    files = sorted(path.glob("*.json")) if path.is_dir() else [path, *solutions_beside(path)]
+    questions = _read_documents([document for file in files for document in documents(file)])
     if not questions:
         raise ValueError(f"{path}: no puzzle")
-    solutions = path.with_name(path.name.replace("challenges", "solutions"))
-    return questions if solutions == path or not solutions.is_file() else _with_answers(questions, solutions)
+    return questions
+
+
+def _read_documents(documents: Sequence[Document]) -> list[Question]:
+    questions = list[Question]()
+    for document, solutions in paired(documents):
+        puzzles = _read(document)
+        questions += puzzles if solutions is None else with_answers(puzzles, solutions)
+    return questions
 
 
 def _read(document: Document) -> Iterable[Question]:
@@ -61,25 +65,12 @@ def read_puzzles(path: Path, task: str) -> list[Puzzle]:
     ]
 
 
-def _with_answers(questions: Iterable[Question], solutions: Path) -> list[Question]:
-    """The tests of ARC tasks with answers from another file."""
-    answers, complete = read_parsed(solutions, SOLUTIONS.validate_json), list[Question]()
-    for name, group in groupby(questions, lambda question: question.name):
-        tests, grids = list(group), answers.get(name, [])
-        if len(tests) != len(grids):
-            raise ValueError(f"{solutions}: {len(grids)} answers to the {len(tests)} tests of {name}")
-        pairs = zip(tests, grids, strict=True)
-        complete += [replace(test, answer=arc.grid_of(rows)) for test, rows in pairs]
-    return complete
-
-
 def read_arguments(arguments: Iterable[str], standard_input: Callable[[], bytes]) -> list[Question]:
     """The puzzles of command-line arguments: puzzles, files of puzzles, or `-` for standard input."""
     questions: list[Question] = []
     for number, argument in enumerate(arguments, start=1):
         if argument == "-":
-            for document in unpacked(standard_input(), "standard input", ""):
-                questions += _read(document)
+            questions += _read_documents(list(unpacked(standard_input(), "standard input", "")))
         else:
             questions += read_argument(argument, f"argument {number}")
     return questions
@@ -105,11 +96,9 @@ def read_inline(text: str, place: str, name: str = "") -> list[Question]:
         raise ValueError(f"{place}: no file {text}, and not a puzzle")
     if not questions:
         raise ValueError(f"{place}: not a puzzle: {shorten(text)}")
-    return (
-        [replace(questions[0], place=place)]
-        if len(questions) == 1 and questions[0].task != ARC
-        else questions
-    )
+    # The place of an ARC question names its test.
+    is_alone = len(questions) == 1 and questions[0].task != ARC
+    return [replace(questions[0], place=place)] if is_alone else questions
 
 
 def _is_file(text: str) -> bool:
@@ -125,7 +114,7 @@ def is_file_name(text: str) -> bool:
 
 
 def read_text(text: str, source: str, name: str = "") -> list[Question]:
-    """The puzzles of a text; places are lines of `source`. An ARC task without a name gets `name`.
+    """The puzzles of a text; places are lines of `source`. An ARC puzzle without a name gets `name`.
 
     ValueError, with the place, for invalid puzzles.
     """
@@ -133,9 +122,11 @@ def read_text(text: str, source: str, name: str = "") -> list[Question]:
 
 
 def _read_text(text: str, source: str, name: str, *, is_inline: bool) -> list[Question]:
-    lines = re.split(r"\r\n|\n|\r", text.removeprefix("\ufeff"))
-    while lines and not lines[-1].strip():
+    text = text.removeprefix("\ufeff")
+    lines = re.split(r"\r\n|\n|\r", text)
+    while lines and not lines[-1]:
         lines.pop()
+    is_one_line = not any(line.strip() for line in lines[1:])
     text = _literal(text)
     is_json = text.lstrip()[:1] in ("{", "[")
     whole = source if is_inline else f"{source}: puzzle"
@@ -143,7 +134,7 @@ def _read_text(text: str, source: str, name: str, *, is_inline: bool) -> list[Qu
         return list(questions_of(value, whole, name))
 
     def place_of(number: int) -> str:
-        return source if is_inline and len(lines) == 1 else f"{source}:{number}"
+        return source if is_inline and is_one_line else f"{source}:{number}"
 
     def read_json(value: Any, place: str) -> Iterator[Question]:
         return questions_of(value, place, name)
@@ -154,7 +145,9 @@ def _read_text(text: str, source: str, name: str, *, is_inline: bool) -> list[Qu
         if (wrapped := wrapped_grid(lines)) is not None:
             number, grid = wrapped
             return [question_of(place_of(number), grid)]
-        if is_json and re.match(r"\s*\[[A-Za-z]", text) is None and decoded(lines[0]) is None:
+        is_heading = re.match(r"\s*\[[A-Za-z]", text) is not None  # such as [Puzzle]
+        # If the first line can be decoded, the text is JSON lines, and a later one is wrong.
+        if is_json and not is_heading and decoded(lines[0]) is None:
             raise ValueError(f"{whole}: {_flaw_of_json(text)}") from None
         raise
 
@@ -183,7 +176,7 @@ def _flaw_of_json(text: str) -> str:
 def questions_of(value: Any, place: str = "puzzle", name: str = "") -> Iterator[Question]:
     """The puzzles of a value: a text, a path, bytes, an array, a pandas table, decoded JSON, or several of them.
 
-    An ARC task without a name gets `name`. ValueError, with its place, for an invalid puzzle.
+    An ARC puzzle without a name gets `name`. ValueError, with its place, for an invalid puzzle.
     """
     value = as_lists(value, QUESTIONS)
     match value:
@@ -220,21 +213,24 @@ def _of_sequence(values: list[Any], place: str, name: str) -> Iterator[Question]
 
 
 def _of_object(value: Mapping[str, Any], place: str, name: str) -> Iterator[Question]:
-    """The puzzles of an object: an ARC task, a question with an answer, or an object of named puzzles."""
+    """The puzzles of an object: an ARC puzzle, a question with an answer, or an object of named puzzles."""
     keys = {str(key).lower(): key for key in value}
     question = next((keys[key] for key in QUESTIONS if key in keys), None)
     answer = next((value[keys[key]] for key in ANSWERS if key in keys), None)
     if isinstance(value.get("test"), list | tuple):
-        task_name = next((value[key] for key in NAMES if key in value), name)
-        yield from arc.arc_questions(value, place, str(task_name))
+        puzzle_name = next((value[key] for key in NAMES if key in value), name)
+        yield from arc.arc_questions(value, place, str(puzzle_name))
     elif question is not None and value.get("task") == ARC:
-        raise ValueError(f"{place}: a question of an ARC task without its demonstrations: {arc.FORM}")
+        raise ValueError(f"{place}: a question of an ARC puzzle without its demonstrations: {arc.FORM}")
     elif question is not None and (pairs := _question_pairs(value[question], answer)):
         for number, (item, solution) in enumerate(pairs, start=1):
             yield _question_of_pair(item, solution, f"{place} {number}")
     elif question is not None:
         yield _question_of_pair(value[question], answer, place)
-    elif value.keys() >= {"input", "output"} or not isinstance(value.get("train", {}), Mapping):
+    elif value.keys() >= {"input", "output"} or (
+        "train" in value and not isinstance(value["train"], Mapping)
+    ):
+        # A pair, or demonstrations without tests; an object "train" is one of named puzzles.
         raise ValueError(
             f"{place}: an object with the keys {shorten(', '.join(map(str, value)))}: {arc.FORM}"
         )

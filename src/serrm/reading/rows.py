@@ -7,9 +7,11 @@ from typing import NamedTuple
 from serrm.puzzles.text import shorten
 from serrm.reading.question import Match, WrittenGrid
 from serrm.reading.symbols import (
+    BLANK_CELL,
     MAX_ROW,
     MIN_SIDE,
     is_ruling,
+    num_rows_with_spaces,
     row_of,
     rows_of_spaces,
     symbol_lists,
@@ -29,6 +31,7 @@ def find_rows(lines: Sequence[str], start: int) -> Match | None:
     """The grids whose rows begin at line `start`; None if none do. ValueError for rows that make no grid."""
     sides = _sides(lines, start)
     runs = [_run(lines, start, side) for side in sides]
+    # Lines of dashes are taken first as rows of blanks, then as rulings; in the whole run, then in its first part.
     for side, run in zip(sides, runs, strict=True):
         for part, has_rows_of_blanks in product((run, _first_part(run, side)), (True, False)):
             rows = [row for row in part if row.symbols and (has_rows_of_blanks or not row.is_ruling)]
@@ -36,9 +39,9 @@ def find_rows(lines: Sequence[str], start: int) -> Match | None:
                 grids = [rows[first : first + side] for first in range(0, len(rows), side)]
                 numbered = [(grid[0].line_index + 1, grid_of_rows(grid)) for grid in grids]
                 return Match(numbered, part[-1].line_index + 1)
-    if (spaced := rows_of_spaces(lines[start : start + MAX_ROW])) is not None:
-        symbols = tuple(symbol for row in spaced for symbol in row)
-        return Match([(start + 1, WrittenGrid(symbols, "".join(symbols)))], start + len(spaced))
+    if (spaced := find_spaced_rows(lines, start)) is not None:
+        return spaced
+    # No grid was found; two rows or more are a grid with an error.
     for side, run in zip(sides, runs, strict=True):
         rows = [row for row in run if row.symbols and not row.is_ruling]
         if len(rows) > 1:
@@ -46,8 +49,25 @@ def find_rows(lines: Sequence[str], start: int) -> Match | None:
     return None
 
 
+def find_spaced_rows(lines: Sequence[str], start: int) -> Match | None:
+    """The grid with spaces for blanks that begins at line `start`; None if there is none.
+
+    A row of spaces at `start` is part of a grid only if whole grids follow, with at most one such row between two.
+    """
+    rows = rows_of_spaces(lines[start : start + MAX_ROW])
+    if rows is None:
+        return None
+    side, symbols = len(rows), tuple(symbol for row in rows for symbol in row)
+    if not lines[start].strip():
+        num = num_rows_with_spaces(lines[start:])
+        are_whole = num % side == 0 or (num + 1) % (side + 1) == 0
+        if set(symbols) == {BLANK_CELL} or not are_whole:
+            return None
+    return Match([(start + 1, WrittenGrid(symbols, "".join(symbols)))], start + side)
+
+
 def may_be_between_rows(line: str) -> bool:
-    """True for a blank line and for a comment, which may stand between the rows of a grid."""
+    """True for a line that may stand between the rows of a grid: a blank line, or a comment that begins with `# `."""
     return not line.strip() or line.startswith("# ")
 
 
@@ -99,16 +119,18 @@ def _first_part(run: Sequence[Row], side: int) -> Sequence[Row]:
 
 def _are_grids(run: Sequence[Row], rows: Sequence[Row], side: int) -> bool:
     """True if blank lines separate whole grids, or bands of equal height that form whole grids."""
-    kept, heights, before = set(rows), list[int](), None
+    kept, heights = set(rows), list[int]()  # heights: the numbers of rows between blank lines
+    last_line = None
     for row in run:
-        if before is None or row.line_index > before + 1:
+        if last_line is None or row.line_index > last_line + 1:
             heights.append(0)
-        heights[-1] += row in kept
-        before = row.line_index
+        if row in kept:
+            heights[-1] += 1
+        last_line = row.line_index
     heights = [height for height in heights if height]
     while heights:
-        num = 1 if heights[0] % side == 0 else side // heights[0]
-        bands, heights = heights[:num], heights[num:]
+        num_bands = 1 if heights[0] % side == 0 else side // heights[0]
+        bands, heights = heights[:num_bands], heights[num_bands:]
         if not bands or len(set(bands)) > 1 or sum(bands) % side:
             return False
     return True

@@ -23,7 +23,7 @@ from serrm.reading.question import Question
 from serrm.reading.reader import read_file
 
 
-def write_test_set(file: Path, target: Path, entry: str, kind: str, num_puzzles: int | None = None) -> None:
+def write_test_set(file: Path, target: Path, entry: str, task: str, num_puzzles: int | None = None) -> None:
     """Write the puzzles of a file, or the first `num_puzzles` of them, as arrays of a task on square grids.
 
     A puzzle without an answer gets its solution by the task's exact method. On mazes this is one of the shortest paths.
@@ -35,38 +35,38 @@ def write_test_set(file: Path, target: Path, entry: str, kind: str, num_puzzles:
     """
     by_side: dict[int, list[Question]] = {}
     for question in read_file(file)[:num_puzzles]:
-        if question.task != kind:
-            raise ValueError(f"{question.place}: not a puzzle of {kind}: {shorten(question.text)}")
+        if question.task != task:
+            raise ValueError(f"{question.place}: not a puzzle of {task}: {shorten(question.text)}")
         by_side.setdefault(question.side, []).append(question)
     with new_directory(target) as folder:
         sets: dict[str, dict[str, int]] = {}
         for side, questions in sorted(by_side.items()):
             name = entry if len(by_side) == 1 else f"{entry}_{side}x{side}"
             (folder / name).mkdir()
-            for part, tokens in zip(("questions", "answers"), token_grids(questions, kind), strict=True):
+            for part, tokens in zip(("questions", "answers"), token_grids(questions, task), strict=True):
                 write_array(folder / name / f"{part}.npy", tokens)
             sets[name] = {"num_puzzles": len(questions), "side": side}
-        write_json(folder / METADATA, {"task": kind, "sets": sets})
+        write_json(folder / METADATA, {"task": task, "sets": sets})
 
 
 def token_grids(
-    questions: Sequence[Question], kind: str
+    questions: Sequence[Question], task: str
 ) -> tuple[UInt8[np.ndarray, "N I"], UInt8[np.ndarray, "N I"]]:
     """Questions and answers of one size as tokens. ValueError: see `write_test_set`."""
-    record = grid_task(kind)
+    record = grid_task(task)
     cells = np.stack([question.cells.reshape(-1) for question in questions])
-    answers = np.stack([_answer(question, kind) for question in questions])
+    answers = np.stack([_answer(question, task) for question in questions])
     are_right = record.are_labels(cells, answers)
     if not are_right.all():
         raise ValueError(f"{questions[int(np.argmin(are_right))].place}: the given answer breaks the rules")
     return cells, answers
 
 
-def _answer(question: Question, kind: str) -> UInt8[np.ndarray, " I"]:
+def _answer(question: Question, task: str) -> UInt8[np.ndarray, " I"]:
     """The answer of a puzzle, or its solution by the exact method if it comes without an answer."""
     if question.answer is not None:
         return question.answer.reshape(-1)
-    record = grid_task(kind)
+    record = grid_task(task)
     if record.solutions is None:
         raise ValueError(f"{question.place}: no answer, and {record.name} has no exact method that finds one")
     cells = question.cells.reshape(-1)

@@ -8,7 +8,7 @@ import csv
 import re
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 from serrm.puzzles.task import GridTask
 from serrm.reading.question import WrittenGrid, grid_records, is_drawn, is_grid_size, is_puzzle
@@ -32,7 +32,7 @@ BLANK_CELL = "."
 
 @lru_cache(maxsize=1024)
 def symbol_lists(line: str) -> tuple[tuple[str, ...], ...]:
-    """All ways to split a line into symbols, the most specific first; without puzzles of drawn tasks."""
+    """All ways to split a line into symbols, the most specific first. White space is never a symbol here."""
     ways = [_fields(line, delimiter) for delimiter in DELIMITERS if delimiter in line]
     parts = tuple(filter(None, SEPARATORS.split(line)))
     lengths = {len(part) for part in parts}
@@ -61,13 +61,15 @@ def _fields(line: str, delimiter: str) -> tuple[str, ...]:
 def whole_puzzle(line: str) -> WrittenGrid | None:
     """The puzzle of a line, with the answer that may stand beside it; None if there is none.
 
-    A long field of symbols is a puzzle even beside a name, a rating or a comment. ValueError for several puzzles.
+    A field that must be a puzzle comes first, even beside a name, a rating or a comment; then the whole line as one
+    grid; then two fields that may be a puzzle and its answer. ValueError for several puzzles.
     """
-    fields = [field for field in BETWEEN_FIELDS.split(line) if is_grid_size(len(field))]
+    all_fields = [field for field in BETWEEN_FIELDS.split(line) if field]
+    fields = [field for field in all_fields if is_grid_size(len(field))]
     puzzles = [field for field in dict.fromkeys(fields) if is_puzzle(WrittenGrid(tuple(field), field))]
     largest = max(map(len, puzzles), default=0)
     best = [field for field in puzzles if len(field) == largest]
-    lengths = {len(field) for field in BETWEEN_FIELDS.split(line) if field}
+    lengths = set(map(len, all_fields))
     is_long = largest >= MIN_ALONE  # "53..7....6..195…"
     is_beside_others = largest > 0 and len(lengths) > 1  # "easy 1.3.3.1.2.4.4.2."
     is_only_field = len(fields) == 1 and len(puzzles) == 1  # "1.3.3.1.2.4.4.2."
@@ -77,7 +79,7 @@ def whole_puzzle(line: str) -> WrittenGrid | None:
         text = (" " if max(map(len, symbols)) > 1 else "").join(symbols)
         if is_grid_size(len(symbols)) and is_puzzle(written := WrittenGrid(symbols, text)):
             return written
-    is_pair = len(best) == 2 and len(fields) == 2
+    is_pair = len(best) == 2 and len(fields) == 2  # "1.3.3.1.2.4.4.2. 1234341221434321"
     return _with_answer(best) if is_pair else _spaced(line)
 
 
@@ -148,7 +150,12 @@ def without_comment(line: str) -> str:
 def rows_of_spaces(lines: Sequence[str]) -> list[tuple[str, ...]] | None:
     """The rows of a square grid whose blanks are spaces; None if the lines are not such a grid."""
     side = len(lines[0]) if lines else 0
-    rows = [tuple(line.replace(" ", BLANK_CELL)) for line in lines[:side]]
-    is_grid = len(rows) == side >= MIN_SIDE and all(len(row) == side for row in rows)
-    is_spaced = all(set(line) <= set(" 123456789") for line in lines[:side])
-    return rows if is_grid and is_spaced else None
+    if side < MIN_SIDE or num_rows_with_spaces(lines[:side]) < side:
+        return None
+    return [tuple(line.replace(" ", BLANK_CELL)) for line in lines[:side]]
+
+
+def num_rows_with_spaces(lines: Sequence[str]) -> int:
+    """The number of lines, from the first on, that have its length and no characters but digits and spaces."""
+    are_rows = (len(line) == len(lines[0]) and set(line) <= set(" 123456789") for line in lines)
+    return sum(1 for _ in takewhile(bool, are_rows))

@@ -1,7 +1,7 @@
 """Grids of Python values and of decoded JSON: cells, rows of cells, rows as text, arrays of several grids.
 
-A cell is a whole number, also as a float, or a text of one symbol; None, NaN, −1 and an empty text are blanks. In an
-array `B I` every row is a grid of I = n² cells.
+A cell is a whole number, also as a float, or a text of one symbol; None, NaN, −1 and an empty text are blanks, and so
+is a space unless the cells are those of a maze. In an array `B I` every row is a grid of I = n² cells.
 """
 
 import math
@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from serrm.puzzles.text import as_text, shorten
+from serrm.reading.drawings import drawn_records, grid_of_line
 from serrm.reading.lines import grid_of_field
 from serrm.reading.question import WrittenGrid, is_grid_size, is_puzzle
 from serrm.reading.symbols import BLANK_CELL, MAX_ROW, MIN_SIDE
@@ -43,8 +44,10 @@ def grids_of(values: Sequence[Any]) -> list[WrittenGrid] | None:
     grids = [_written_grid(row, as_text(row)) for row in values]
     cells = [cell for row in values for cell in row]
     is_flat = len(widths) == 1 and is_grid_size(next(iter(widths)))
-    is_one = widths == {side} and (side <= MAX_ROW or not is_flat)
-    if is_one and not (is_flat and all(map(is_puzzle, grids)) and any(map(is_clue, cells))):
+    # n rows of n cells are one grid, unless the rows are longer than any grid's or every row is itself a puzzle.
+    is_square = widths == {side} and (side <= MAX_ROW or not is_flat)
+    is_one = is_square and not (is_flat and all(map(is_puzzle, grids)) and any(map(is_clue, cells)))
+    if is_one:
         return [_written_grid(cells, as_text(values))]
     if is_flat:
         return grids
@@ -108,5 +111,9 @@ def symbol_of(value: Any) -> str:
 
 
 def _written_grid(cells: Sequence[Any], text: str) -> WrittenGrid:
+    if all(isinstance(cell, str) and len(cell) == 1 for cell in cells):
+        for record in drawn_records():
+            if set(cells) <= set(record.text.characters) and record.recognises("".join(cells)):
+                return grid_of_line("".join(cells))
     is_text = any(isinstance(cell, str) for cell in cells)
     return WrittenGrid(tuple(map(symbol_of, cells)), text.replace("NaN", "null"), is_text=is_text)

@@ -38,11 +38,14 @@ class Model(LoadedModel):
     """A checkpoint in use: `model` is the network, `settings` its settings, `config` the content of its config.json."""
 
     def solve(self, puzzles: Any, **options: Any) -> list[Answer]:
-        """Answer every puzzle, in order; no answer whose `status` is verified is wrong.
+        """Answer every puzzle, in order.
+
+        An answer whose `status` is verified obeys the rules and keeps what was given; a path through a maze may still
+        be longer than the shortest one.
 
         Args:
             puzzles: one or a sequence of them: a Sudoku as text (`.` or `0` for a blank) or as an array `n n` of
-                0…n; Sudoku as an array `B n n`; a maze as text of `# SG`; an ARC task as decoded JSON, whose test
+                0…n; Sudoku as an array `B n n`; a maze as text of `# SG`; an ARC puzzle as decoded JSON, whose test
                 inputs are all answered.
             options: fields of `SolveOptions`, such as `budget`, `is_exact`, `has_trace`.
 
@@ -66,7 +69,7 @@ class Model(LoadedModel):
         Args:
             tokens: grids of I cells, row by row, in the task's alphabet (Sudoku: 1 blank, 2…n+1 digits).
             steps: one or several.
-            task_types: rows of the task-type table, which has one per variant of an ARC task; by default 0.
+            task_types: rows of the task-type table, one per augmentation of an ARC puzzle; by default 0.
 
         Raises:
             ValueError: a token that the task does not have, no step, or a size that the model cannot take.
@@ -135,7 +138,7 @@ class Router:
 
     def model_for(self, question: Question) -> Model:
         """The model that answers a puzzle. ValueError if there is none."""
-        name = packaged_for(question)
+        name = packaged_name_for(question)
         if name not in self.models:
             self.models[name] = Model.from_pretrained(PACKAGED / name, device=self.device)
         return self.models[name]
@@ -188,7 +191,7 @@ def _questions(puzzles: Any) -> list[Question]:
     return read_argument(puzzles) if isinstance(puzzles, str) else list(questions_of(puzzles))
 
 
-def packaged_for(question: Question) -> str:
+def packaged_name_for(question: Question) -> str:
     """The name of the packaged checkpoint for a puzzle of this task and size. ValueError if there is none."""
     record = TASKS.get(question.task)
     if isinstance(record, GridTask) and record.checkpoint is not None:
@@ -198,28 +201,28 @@ def packaged_for(question: Question) -> str:
     )
 
 
-def packaged() -> list[str]:
+def packaged_names() -> list[str]:
     """The names of the checkpoints that came with the package."""
     return sorted(path.parent.name for path in PACKAGED.glob(f"*/{CONFIG}"))
 
 
 def folder_of(name: str) -> Path:
     """The packaged checkpoint of that name, else the folder."""
-    return PACKAGED / name if name in packaged() else Path(name)
+    return PACKAGED / name if name in packaged_names() else Path(name)
 
 
-def checkpoint_of(name: str) -> Path:
+def existing_folder_of(name: str) -> Path:
     """The packaged checkpoint of that name, else the folder. ValueError with the packaged names if there is neither."""
     folder = folder_of(name)
     if not folder.is_dir():
-        known = ", ".join(packaged()) or "none"
+        known = ", ".join(packaged_names()) or "none"
         raise ValueError(f"no checkpoint {name!r}: not a folder, and not a packaged checkpoint ({known})")
     return folder
 
 
 def _from_hub(name: str, options: dict[str, Any]) -> Path:
     if name.count("/") != 1 or name[0] in "./":
-        known = ", ".join(packaged()) or "there are none"
+        known = ", ".join(packaged_names()) or "there are none"
         raise ValueError(
             f"{name!r} is neither a folder, nor a packaged checkpoint ({known}), nor a Hub name (owner/name)"
         )

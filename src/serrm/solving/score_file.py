@@ -25,7 +25,7 @@ from serrm.solving.solve import arc_evaluation, arc_refusal
 
 BATCH_SIZE = {"cpu": 64, "cuda": 512}  # 9×9 puzzles per batch
 NOTHING = "nothing_to_score"
-# Fields left out because the puzzles of a file may be in any order.
+# Fields of single puzzles, whose order in a file means nothing, and fields that only the pipeline's own sets need.
 LEFT_OUT = {
     "task_type",
     "headline_steps",
@@ -118,16 +118,17 @@ def _score_size(
             f"{questions[kept[int(np.argmin(are_labels))]].place}: the given answer breaks the rules"
         )
     puzzles = PuzzleArrays(name, side, tokens, labels, task)
-    other_solutions = OtherSolutions(
-        task, 0
-    )  # `score_set` hands every batch to its gallery; this one only counts
+    other_solutions = OtherSolutions(task, num=0)
     scores = score_set(predictor, puzzles, depths, gallery=other_solutions)
     return {**as_dict(scores), **counts, **other_solutions.counts()}
 
 
 @dataclass
 class OtherSolutions(Gallery):
-    """Count the predictions that solve the puzzle but differ from the answer."""
+    """A gallery that draws nothing: it counts the predictions that solve the puzzle but differ from the answer.
+
+    A gallery, because `score_set` hands every batch to one.
+    """
 
     nums: Counter[str] = field(default_factory=Counter)
 
@@ -150,7 +151,7 @@ class OtherSolutions(Gallery):
 def _score_votes(
     predictor: Predictor, questions: Sequence[Question], depths: Sequence[int]
 ) -> dict[str, Any]:
-    """pass@k over ARC tasks, by their test inputs that have an answer and fit; the others are counted as left out."""
+    """pass@k over ARC puzzles, by their test inputs that have an answer and fit; the others are counted as left out."""
     reasons = {
         id(question): arc_refusal(predictor.loaded, question)
         or ("no answer" if question.answer is None else "")

@@ -1,7 +1,7 @@
 """Answers to puzzles of any task and size, for `serrm solve` and the Python API.
 
 Puzzles of one checkpoint and size share a batch, which stays full as long as there are any (`serrm.inference.search`).
-A Sudoku or a maze is one search; a test input of an ARC task is one search per augmentation that votes on its answer.
+A Sudoku or a maze is one search; a test input of an ARC puzzle is one search per augmentation that votes on its answer.
 An answer is written as text, CSV or JSON.
 """
 
@@ -19,7 +19,7 @@ from itertools import islice
 
 import numpy as np
 import torch
-from jaxtyping import UInt8
+from jaxtyping import Integer, UInt8
 
 from serrm.arrays.arc import ArcArrays, ArcEvaluation, draw_variants
 from serrm.inference.predict import LoadedModel, puzzles_at_once, puzzles_in_memory, refusal
@@ -38,10 +38,8 @@ FIRST_STEPS = 16  # supervision steps of the first attempt if guesses follow
 ONLY_STEPS = 128  # and if none follow
 PATIENCE = 4  # steps for which a prediction must stay the same if no rule verifies it
 CONFIDENT = 0.9  # softmax probability from which a cell is a hint to the exact solver
-NUM_VOTES = 8  # most augmentations of an ARC task that vote: the dihedral ones, on which SE-RRM is trained
-VARIANT_LENGTH = (
-    1 + NUM_COLOURS
-)  # numbers of an augmentation of an ARC task: its transform, and the new colours
+NUM_VOTES = 8  # most augmentations of an ARC puzzle that vote: the dihedral ones, on which SE-RRM is trained
+AUGMENTATION_LENGTH = 1 + NUM_COLOURS  # numbers of an augmentation of ARC: its transform, and the new colours
 
 Tokens = UInt8[np.ndarray, " I"]
 
@@ -92,17 +90,18 @@ class Answer:
     notation: Notation | None = None  # the signs of the question, which the answer uses too
 
     @property
-    def grid(self) -> UInt8[np.ndarray, "_ _"]:
+    def grid(self) -> Integer[np.ndarray, "_ _"]:
         """The answer as an array: a Sudoku's values, a maze's tokens, an ARC grid's colours; 0 × 0 without one.
 
-        The values are 1…n, or 0…n−1 if the question counts from 0.
+        The values are 1…n, and a cell left blank is 0. If the question counts from 0, they are 0…n−1 and −1.
         """
         if self.cells is None:
             return np.zeros((0, 0), dtype=np.uint8)
         if self.task == ARC:
             return self.cells
-        base = 1 if self.notation is None else self.notation.base
-        return grid_task(self.task).text.numbers(self.cells) - np.uint8(1 - base)
+        numbers = grid_task(self.task).text.numbers(self.cells)
+        counts_from_0 = self.notation is not None and self.notation.base == 0
+        return numbers.astype(np.int8) - np.int8(1) if counts_from_0 else numbers
 
     @property
     def answer(self) -> str:
@@ -370,15 +369,14 @@ class GridPuzzles:
 
         Padding in the answer becomes a blank cell; in a task without a blank, it becomes the question's token.
         """
-        answer, question = done[0].answer, self.questions[number]
-        assert answer is not None
-        unfilled = question.cells.reshape(-1) if self.record.blank is None else np.uint8(self.record.blank)
-        remark = self.record.caveat(question.cells.reshape(-1)) if done[0].is_verified else ""
-        return (
-            done[0],
-            self._square(np.where(answer == 0, unfilled, answer)),
-            remark or early_remark(question),
-        )
+        (found,), question = done, self.questions[number]
+        assert found.answer is not None
+        cells = question.cells.reshape(-1)
+        unfilled = cells if self.record.blank is None else np.uint8(self.record.blank)
+        answer = self._square(np.where(found.answer == 0, unfilled, found.answer))
+        # A caveat costs a search; an unverified answer gets only that of an empty grid.
+        remark = self.record.caveat(cells) if found.is_verified else early_remark(question)
+        return found, answer, remark
 
     def _square(self, tokens: Tokens) -> Grid:
         return tokens.reshape(self.side, self.side)
@@ -404,10 +402,10 @@ class GridPuzzles:
 
 
 class ArcTestInputs:
-    """Test inputs of ARC tasks, by number, in the augmentations that vote on their answers.
+    """Test inputs of ARC puzzles, by number, in the augmentations that vote on their answers.
 
-    A model has a row of its task-type table for every augmentation of an ARC task, so it can answer only tasks that it
-    was trained on; its configuration names them in the order of the rows. (Section "ARC-AGI".)
+    A model has a row of its task-type table for every augmentation of an ARC puzzle, so it can answer only puzzles that
+    it was trained on; its configuration names them in the order of the rows. (Section "ARC-AGI".)
     """
 
     def __init__(self, loaded: LoadedModel, questions: Mapping[int, Question]) -> None:
@@ -439,7 +437,8 @@ class ArcTestInputs:
         )
 
     def _without_augmentation(self, number: int, found: Search) -> Search:
-        """A search with its predictions in the frame of the task, without the augmentation."""
+        """A search with its predictions in the frame of the puzzle, without the augmentation."""
+        # Task types are numbered puzzle · num_votes + augmentation.
         row = self.first_row[number] + found.task_type % self.evaluation.num_votes
         grids = [self.evaluation.undo(row, prediction[None])[0] for prediction in found.history]
         question = encode(self.questions[number].cells, self.side)
@@ -447,12 +446,14 @@ class ArcTestInputs:
 
 
 def arc_refusal(loaded: LoadedModel, question: Question) -> str | None:
-    """Reason why a checkpoint cannot answer the test input of an ARC task; None if it can."""
+    """Reason why a checkpoint cannot answer the test input of an ARC puzzle; None if it can."""
     names, side = loaded.config.get("puzzles", ()), loaded.config["side"]
     if not names or loaded.model.task_types is None:
-        return "the checkpoint does not list the ARC tasks it was trained on"
+        return "the checkpoint does not list the ARC puzzles it was trained on"
     if question.name not in names:
-        return f"ARC task {question.name!r} is not among the {len(names)} that the checkpoint was trained on"
+        return (
+            f"ARC puzzle {question.name!r} is not among the {len(names)} that the checkpoint was trained on"
+        )
     largest = max(question.side, 0 if question.answer is None else max(question.answer.shape))
     if largest > side:
         return f"a grid of side {largest} does not fit the model's canvas of side {side}"
@@ -460,29 +461,28 @@ def arc_refusal(loaded: LoadedModel, question: Question) -> str | None:
 
 
 def arc_evaluation(loaded: LoadedModel, questions: Sequence[Question]) -> ArcEvaluation:
-    """The test inputs of ARC tasks in all augmentations that a model was trained on; unknown answers are empty."""
+    """The test inputs of ARC puzzles in all augmentations that a model was trained on; unknown answers are empty."""
     run, side, names = loaded.settings, int(loaded.config["side"]), tuple(loaded.config["puzzles"])
-    index = np.zeros((len(names), run.arrays.num_augmentations + 1, VARIANT_LENGTH), dtype=np.uint8)
-    tasks = [names.index(question.name) for question in questions]
+    num_votes = run.arrays.num_augmentations + 1  # with that of the puzzle itself
+    index = np.zeros((len(names), num_votes, AUGMENTATION_LENGTH), dtype=np.uint8)
+    rows = [names.index(question.name) for question in questions]
     numbers, num_inputs = list[int](), Counter[int]()
-    for task in tasks:
-        index[task] = draw_variants(names[task], index.shape[1], run.arrays.seed)
-        numbers.append(num_inputs[task])
-        num_inputs[task] += 1
+    for row in rows:
+        index[row] = draw_variants(names[row], num_votes, run.arrays.seed)
+        numbers.append(num_inputs[row])
+        num_inputs[row] += 1
     empty = np.zeros((0, 0), dtype=np.uint8)
-    grids = {
-        "question": [question.cells for question in questions],
-        "answer": [empty if question.answer is None else question.answer for question in questions],
-    }
+    cells = [question.cells for question in questions]
+    answers = [empty if question.answer is None else question.answer for question in questions]
     arrays = ArcArrays(
         side,
         names,
         index,
-        puzzles=np.array(tasks),
+        puzzles=np.array(rows),
         numbers=np.array(numbers),
-        **{f"{name}s": np.stack([encode(grid, side) for grid in part]) for name, part in grids.items()},
-        **{
-            f"{name}_sizes": np.array([grid.shape for grid in part], np.uint8) for name, part in grids.items()
-        },
+        questions=np.stack([encode(grid, side) for grid in cells]),
+        answers=np.stack([encode(grid, side) for grid in answers]),
+        question_sizes=np.array([grid.shape for grid in cells], np.uint8),
+        answer_sizes=np.array([grid.shape for grid in answers], np.uint8),
     )
-    return ArcEvaluation(arrays, index.shape[1])
+    return ArcEvaluation(arrays, num_votes)

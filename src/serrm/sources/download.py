@@ -34,19 +34,19 @@ class Download(Settings, Generic[S]):
     seed: NonNegativeInt
 
 
-def download_settings_class(kind: str) -> Any:
+def download_settings_class(task: str) -> Any:
     """The class of the settings of a task's `download` stage."""
     generic: Any = Download
-    return generic[TASKS[kind].source]
+    return generic[TASKS[task].source]
 
 
-def fetch(kind: str, source: Any, target: Path, seed: int, scratch: Path | None = None) -> None:
+def fetch(task: str, source: Any, target: Path, seed: int, scratch: Path | None = None) -> None:
     """Write the raw files of a task's `source` and their `manifest.json` to the directory `target`.
 
     The directory appears when it is complete, and replaces an older one; a failure changes nothing.
 
     Args:
-        kind: the task, a key of `TASKS`.
+        task: a key of `TASKS`.
         source: the settings of a source of this task.
         seed: of generated puzzles.
         scratch: a directory that outlives this call and keeps complete downloads until there are all. By default every
@@ -55,12 +55,12 @@ def fetch(kind: str, source: Any, target: Path, seed: int, scratch: Path | None 
     Raises:
         ValueError: a file is missing, incomplete or has the wrong hash; the message is one line with its name.
     """
-    record = TASKS[kind]
+    record = TASKS[task]
     with new_directory(target) as directory:
         origins: dict[str, Origin] = {}
         if source.kind == "mirror":
             if not source.root.is_dir():
-                raise ValueError(f"{source.root}: no such folder (the folder of the source mirror of {kind})")
+                raise ValueError(f"{source.root}: no such folder (the folder of the source mirror of {task})")
             origins = copy_files(source.root, record.mirror_files(source), directory)
         elif source.kind == "hub":
             with TemporaryDirectory(dir=target.parent) as temporary:
@@ -82,7 +82,7 @@ def copy_files(root: Path, names: list[str], directory: Path) -> dict[str, Origi
 
 
 def download_all(files: Iterable[Published], directory: Path, scratch: Path) -> dict[str, Origin]:
-    """Download files into the scratch directory, then move them to `directory`; return their origins by name.
+    """Download files into the scratch directory, copy or unpack them into `directory`; return their origins by name.
 
     Complete downloads of an earlier call in the scratch directory are used again. ValueError with the address if a
     download fails or has the wrong content.

@@ -9,13 +9,13 @@ from typing import Final
 
 import numpy as np
 
-from serrm.puzzles.arc.grammar import BACKGROUND, FAMILIES, RECOLOUR, UNPAINTED, Drawing, Variant, chains
+from serrm.puzzles.arc.grammar import BACKGROUND, FAMILIES, RECOLOUR, UNPAINTED, Drawing, Operation, chains
 from serrm.puzzles.arc.grids import Grid, Pair
 
 UNKNOWN: Final = 255
 """A colour that the demonstrations do not determine."""
 Answers = tuple[bytes, ...]  # to all test questions
-DrawOne = Callable[[Variant, Grid], Drawing | None]
+DrawOne = Callable[[Operation, Grid], Drawing | None]
 
 
 def as_bytes(grid: Grid) -> bytes:
@@ -46,32 +46,32 @@ def explanations(
 
 
 def _cached_drawing() -> DrawOne:
-    """Return a function that draws by one variant, with a cache, because chains share most of their steps."""
+    """Return a function that draws by one operation, with a cache, because chains share most of their steps."""
     drawings: dict[tuple[str, str, bytes], Drawing | None] = {}
 
-    def draw_one(variant: Variant, question: Grid) -> Drawing | None:
-        key = variant.family, variant.name, as_bytes(question)
+    def draw_one(operation: Operation, question: Grid) -> Drawing | None:
+        key = operation.family, operation.name, as_bytes(question)
         if key not in drawings:
-            drawings[key] = variant.draw(question)
+            drawings[key] = operation.draw(question)
         return drawings[key]
 
     return draw_one
 
 
-def draw(chain: Sequence[Variant], question: Grid, draw_one: DrawOne) -> Drawing | None:
-    """Draw an answer by variants in a row, before colours are known; None if one of them is not defined.
+def draw(chain: Sequence[Operation], question: Grid, draw_one: DrawOne) -> Drawing | None:
+    """Draw an answer by operations in a row, before colours are known; None if one of them is not defined.
 
-    A second variant moves the squares that the first one paints.
+    A second operation moves the squares that the first one paints.
     """
     drawing: Drawing | None = Drawing(question)
-    for variant in chain:
+    for operation in chain:
         assert drawing is not None
         if drawing.is_painted is None:
-            drawing = draw_one(variant, drawing.cells)
+            drawing = draw_one(operation, drawing.cells)
         else:
-            assert FAMILIES[variant.family].moves, "a rule that paints is followed by one that moves"
+            assert FAMILIES[operation.family].moves, "a rule that paints is followed by one that moves"
             marked = np.where(drawing.is_painted, np.uint8(UNPAINTED), drawing.cells)
-            moved = draw_one(variant, marked)
+            moved = draw_one(operation, marked)
             drawing = None if moved is None else Drawing(moved.cells, moved.cells == UNPAINTED)
         if drawing is None:
             return None
@@ -79,9 +79,9 @@ def draw(chain: Sequence[Variant], question: Grid, draw_one: DrawOne) -> Drawing
 
 
 def _fit(
-    chain: Sequence[Variant], pairs: Sequence[Pair], can_recolour: bool, draw_one: DrawOne
+    chain: Sequence[Operation], pairs: Sequence[Pair], can_recolour: bool, draw_one: DrawOne
 ) -> tuple[list[int], int] | None:
-    """Fit the map of colours and the painted colour with which the variants explain all pairs; None if impossible."""
+    """Fit the map of colours and the painted colour with which the operations explain all pairs; None if impossible."""
     table = [BACKGROUND, *([UNKNOWN] * (UNPAINTED - 1))] if can_recolour else list(range(UNPAINTED))
     colour = UNKNOWN
     for pair in pairs:

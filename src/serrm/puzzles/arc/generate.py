@@ -1,4 +1,4 @@
-"""Generated ARC-like puzzles: a drawn rule, demonstrations that determine it, and tests, written as Kaggle's files.
+"""Generated ARC-like puzzles: a drawn rule, demonstrations that determine it, and tests.
 
 A rule with its parameters is drawn from the `grammar`, then grids are drawn until the demonstrations have one
 explanation (`determine`). A rule belongs to either the training or the evaluation puzzles, by a hash of its answers to
@@ -22,8 +22,8 @@ from serrm.puzzles.arc.determine import as_bytes, explanations
 from serrm.puzzles.arc.grammar import (
     FAMILIES,
     NAMES,
+    OPERATIONS,
     RECOLOUR,
-    VARIANTS,
     Colours,
     Rule,
     scatter,
@@ -151,21 +151,22 @@ def draw_colours(rng: np.random.Generator, num: int) -> Colours:
 
 
 def draw_rule(rng: np.random.Generator, source: GeneratedArc, colours: Colours) -> Rule:
-    """A rule for questions of these colours: one variant, or two in a row of which exactly one moves squares.
+    """A rule for questions of these colours: one operation, or two in a row of which exactly one moves squares.
 
     A recolouring may be combined with any other family.
     """
     names = [_choose(rng, source.rules)]
     partners = [name for name in source.rules if are_combined(names[0], name)]
-    if partners and rng.integers(source.max_rules):
+    if partners and rng.integers(source.max_rules):  # 0, or with max_rules 2 also 1
         names.append(_choose(rng, partners))
-    variants = [
-        _choose(rng, [variant for variant in VARIANTS if variant.family == name])
+    operations = [
+        _choose(rng, [operation for operation in OPERATIONS if operation.family == name])
         for name in names
         if name != RECOLOUR
     ]
     steps = [
-        (variant, int(rng.integers(1, NUM_COLOURS)) if variant.has_colour else 0) for variant in variants
+        (operation, int(rng.integers(1, NUM_COLOURS)) if operation.has_colour else 0)
+        for operation in operations
     ]
     return Rule(_draw_map(rng, colours) if RECOLOUR in names else (), tuple(steps))
 
@@ -237,7 +238,7 @@ def _draw_different(
     rng: np.random.Generator, source: GeneratedArc, rule: Rule, colours: Colours, used: set[bytes], num: int
 ) -> list[Pair] | None:
     """Draw `num` different pairs of a rule, each with a changed grid; None if NUM_GRIDS grids do not suffice."""
-    families = [FAMILIES[variant.family] for variant, _ in rule.steps]
+    families = [FAMILIES[operation.family] for operation, _ in rule.steps]
     least, most = source.sides
     for family in families:
         most //= family.growth

@@ -1,9 +1,9 @@
-"""The grammar of generated ARC-like puzzles: families of rules in variants, on grids whose background is colour 0.
+"""The grammar of generated ARC-like puzzles: families of rules and their operations; the background is colour 0.
 
-A variant draws an answer from a question. It copies colours, and may leave squares to be painted in one colour, which
-is a parameter of the rule. So all variants commute with permutations of the colours 1…9, on which the search for other
-rules that explain a puzzle relies. Families that move squares ignore colours. A rule is one variant, a recolouring, or
-two of these in a row. The grammar was written for this project; the paper has no generated ARC puzzles.
+An operation draws an answer from a question. It copies colours, and may leave squares to be painted in one colour,
+which is a parameter of the rule. So all operations commute with permutations of the colours 1…9, on which the search
+for other rules that explain a puzzle relies. Families that move squares ignore colours. A rule is one operation, a
+recolouring, or two of these in a row. The grammar was written for this project; the paper has no generated ARC puzzles.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -25,7 +25,7 @@ BACKGROUND: Final = 0
 UNPAINTED: Final = 10
 """A placeholder for the rule's colour while it is unknown; no colour has this number."""
 RECOLOUR: Final = "recolour"
-"""The family of recolourings, each by a map of colours; it has no variants."""
+"""The family of recolourings, each by a map of colours; it has no operations."""
 
 
 class Drawing(NamedTuple):
@@ -39,8 +39,8 @@ Draw = Callable[[Grid], Drawing | None]
 Sample = Callable[[np.random.Generator, int, int, Colours], Grid]
 
 
-class Variant(NamedTuple):
-    """A rule without its colours; `draw` returns None for a question on which the rule is not defined."""
+class Operation(NamedTuple):
+    """A step of a rule without its colour; `draw` returns None for a question on which it is not defined."""
 
     family: str
     name: str
@@ -50,7 +50,7 @@ class Variant(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Family:
-    """Variants of one kind of rule, and how their questions are drawn.
+    """Operations of one kind, and how their questions are drawn.
 
     `sample` is (rng, least side, largest side, colours) → a question on which the rule may be defined.
     """
@@ -58,25 +58,27 @@ class Family:
     meaning: str
     moves: bool  # True if they move squares, whatever their colours; other families add or change colours
     sample: Sample
-    variants: Mapping[str, Draw]
-    coloured: frozenset[str] = frozenset()  # the variants that have a colour as a parameter
+    operations: Mapping[str, Draw]
+    coloured: frozenset[str] = frozenset()  # the operations that have a colour as a parameter
     growth: int = 1  # the factor by which answers are larger; a margin of fixed width is not counted
 
 
 @dataclass(frozen=True)
 class Rule:
-    """A recolouring, then variants with their colours (0: none); each of the two parts may be empty.
+    """A recolouring, then operations with their colours (0: none); each of the two parts may be empty.
 
     `recoloured` are pairs of a colour and its replacement, for colours that occur in questions.
     """
 
     recoloured: tuple[tuple[int, int], ...] = ()
-    steps: tuple[tuple[Variant, int], ...] = ()
+    steps: tuple[tuple[Operation, int], ...] = ()
 
     @property
     def families(self) -> tuple[str, ...]:
         """The families of the rule's parts, in order."""
-        return ((RECOLOUR,) if self.recoloured else ()) + tuple(variant.family for variant, _ in self.steps)
+        return ((RECOLOUR,) if self.recoloured else ()) + tuple(
+            operation.family for operation, _ in self.steps
+        )
 
     def answer(self, question: Grid) -> Grid | None:
         """The answer to a question; None if the rule is not defined on it."""
@@ -84,8 +86,8 @@ class Rule:
         for colour, other in self.recoloured:
             table[colour] = other
         cells: Grid = table[question]
-        for variant, colour in self.steps:
-            drawing = variant.draw(cells)
+        for operation, colour in self.steps:
+            drawing = operation.draw(cells)
             if drawing is None:
                 return None
             cells = painted(drawing, colour)
@@ -342,9 +344,9 @@ FAMILIES: Final[dict[str, Family]] = {
     "select": Family(
         "paint one object or colour: the largest or smallest object, the most frequent or rarest colour, the objects "
         "inside (not at the border), at the border, or of one square",
-        False,
-        dense,
-        {
+        moves=False,
+        sample=dense,
+        operations={
             "largest": partial(paint_object, sign=1),
             "smallest": partial(paint_object, sign=-1),
             "commonest": partial(paint_colour, sign=1),
@@ -353,13 +355,13 @@ FAMILIES: Final[dict[str, Family]] = {
             "border": partial(paint_kind, is_chosen=touches_border),
             "single": partial(paint_kind, is_chosen=lambda mask: mask.sum() == 1),
         },
-        frozenset({"largest", "smallest", "commonest", "rarest", "inside", "border", "single"}),
+        coloured=frozenset({"largest", "smallest", "commonest", "rarest", "inside", "border", "single"}),
     ),
     "mirror": Family(
         "mirror the grid in a vertical or horizontal axis or in a diagonal",
-        True,
-        scatter,
-        {
+        moves=True,
+        sample=scatter,
+        operations={
             "vertical": partial(turn, transform=7),
             "horizontal": partial(turn, transform=5),
             "diagonal": partial(turn, transform=4),
@@ -368,9 +370,9 @@ FAMILIES: Final[dict[str, Family]] = {
     ),
     "turn": Family(
         "turn the grid by one, two or three quarters",
-        True,
-        scatter,
-        {
+        moves=True,
+        sample=scatter,
+        operations={
             "quarter": partial(turn, transform=1),
             "half": partial(turn, transform=2),
             "back": partial(turn, transform=3),
@@ -378,9 +380,9 @@ FAMILIES: Final[dict[str, Family]] = {
     ),
     "shift": Family(
         "shift all squares by one or two; what leaves the grid comes back at the other side, or is lost",
-        True,
-        scatter,
-        {
+        moves=True,
+        sample=scatter,
+        operations={
             f"{direction} {distance} {manner}": partial(
                 shift, transform=transform, distance=distance, wraps=manner == "round"
             )
@@ -391,15 +393,17 @@ FAMILIES: Final[dict[str, Family]] = {
     ),
     "gravity": Family(
         "let all squares fall in one of four directions",
-        True,
-        scatter,
-        {direction: partial(fall, transform=transform) for direction, transform in DIRECTIONS.items()},
+        moves=True,
+        sample=scatter,
+        operations={
+            direction: partial(fall, transform=transform) for direction, transform in DIRECTIONS.items()
+        },
     ),
     "repeat": Family(
         "repeat the grid to the right, downwards or both, mirrored or not",
-        True,
-        dense,
-        {
+        moves=True,
+        sample=dense,
+        operations={
             f"{name}{suffix}": partial(repeat, rows=rows, columns=columns, mirrors=mirrors)
             for name, rows, columns in (("across", 1, 2), ("down", 2, 1), ("both", 2, 2))
             for suffix, mirrors in (("", False), (" mirrored", True))
@@ -408,34 +412,34 @@ FAMILIES: Final[dict[str, Family]] = {
     ),
     "fill": Family(
         "fill the enclosed background, or all background",
-        False,
-        ring,
-        {"enclosed": fill_enclosed, "background": fill_background},
-        frozenset({"enclosed", "background"}),
+        moves=False,
+        sample=ring,
+        operations={"enclosed": fill_enclosed, "background": fill_background},
+        coloured=frozenset({"enclosed", "background"}),
     ),
     "frame": Family(
         "frame the grid inside or outside, or frame the coloured squares",
-        False,
-        sparse,
-        {"edge": frame_edge, "pad": frame_pad, "around": frame_objects},
-        frozenset({"edge", "pad", "around"}),
+        moves=False,
+        sample=sparse,
+        operations={"edge": frame_edge, "pad": frame_pad, "around": frame_objects},
+        coloured=frozenset({"edge", "pad", "around"}),
     ),
     "connect": Family(
         "draw lines between equal colours along rows, columns or both, in that colour or in one colour",
-        False,
-        sparse,
-        {
+        moves=False,
+        sample=sparse,
+        operations={
             f"{directions}{suffix}": partial(connect, directions=directions, keeps_colour=keeps_colour)
             for directions in ("rows", "columns", "rows and columns")
             for suffix, keeps_colour in (("", False), (" own colour", True))
         },
-        frozenset({"rows", "columns", "rows and columns"}),
+        coloured=frozenset({"rows", "columns", "rows and columns"}),
     ),
     "count": Family(
         "count objects, colours, or the squares of the most frequent colour, as a row or a column",
-        False,
-        sparse,
-        {
+        moves=False,
+        sample=sparse,
+        operations={
             f"{name} in a {line}": partial(draw, is_column=line == "column")
             for name, draw in (
                 ("objects", count_objects),
@@ -444,25 +448,27 @@ FAMILIES: Final[dict[str, Family]] = {
             )
             for line in ("row", "column")
         },
-        frozenset(f"{name} in a {line}" for name in ("objects", "colours") for line in ("row", "column")),
+        coloured=frozenset(
+            f"{name} in a {line}" for name in ("objects", "colours") for line in ("row", "column")
+        ),
     ),
 }
 
-VARIANTS: Final[tuple[Variant, ...]] = tuple(
-    Variant(name, variant, draw, variant in family.coloured)
-    for name, family in FAMILIES.items()
-    for variant, draw in family.variants.items()
+OPERATIONS: Final[tuple[Operation, ...]] = tuple(
+    Operation(family_name, name, draw, name in family.coloured)
+    for family_name, family in FAMILIES.items()
+    for name, draw in family.operations.items()
 )
 
 NAMES: Final = {RECOLOUR: "replace each colour by another", **{n: f.meaning for n, f in FAMILIES.items()}}
 """The names of all families with their meanings."""
 
 
-def chains(names: frozenset[str], max_rules: int) -> Iterator[tuple[Variant, ...]]:
-    """All sequences of variants of these families in a rule: none, one, or two of which exactly one moves squares."""
+def chains(names: frozenset[str], max_rules: int) -> Iterator[tuple[Operation, ...]]:
+    """All sequences of operations of these families in a rule: none, one, or two of which exactly one moves squares."""
     yield ()
-    single = [variant for variant in VARIANTS if variant.family in names]
-    yield from ((variant,) for variant in single)
+    single = [operation for operation in OPERATIONS if operation.family in names]
+    yield from ((operation,) for operation in single)
     if max_rules > 1:
         for first in single:
             for second in single:

@@ -223,7 +223,8 @@ def draw_windows(maze: raw.Puzzle, windows: Windows, rng: np.random.Generator) -
     kept = list(islice(filter(None, attempts), windows.num_per_maze + 1))
     if len(kept) <= windows.num_per_maze:
         kind = f"windows of {windows.side}x{windows.side}, path {windows.min_steps} steps"
-        raise ValueError(f"only {len(kept)} {kind} in {MAX_ATTEMPTS} attempts: {TEXT.format(maze.question)}")
+        found = f"only {len(kept)} of {windows.num_per_maze + 1} {kind}"
+        raise ValueError(f"{found} in {MAX_ATTEMPTS} attempts: {TEXT.format(maze.question)}")
     return kept[:-1]
 
 

@@ -32,7 +32,8 @@ def recognises(value: Any) -> bool:
 
 def cell(token: int, is_given: bool, is_wrong: bool) -> CellLook:
     """The look of a cell."""
-    ground = GROUNDS.get(token, PAPER) if not is_wrong else WRONG if token == PATH else WRONG_TINT
+    ground_if_wrong = WRONG if token == PATH else WRONG_TINT
+    ground = ground_if_wrong if is_wrong else GROUNDS.get(token, PAPER)
     symbol = {START: "S", GOAL: "G"}.get(token, "")
     return CellLook(
         ground, INK if ground in (PAPER, WRONG_TINT) else PAPER, symbol, f"?{data.TEXT.characters}"[token]
@@ -70,7 +71,7 @@ def judge(
 
 def sample(seed: int) -> str:
     """A random maze, one line per row."""
-    maze = next(data.iterate_mazes(SAMPLE_SIDE, np.random.default_rng(seed), SAMPLE_SIDE))
+    maze = next(data.iterate_mazes(SAMPLE_SIDE, np.random.default_rng(seed), min_path=SAMPLE_SIDE))
     return "\n".join(map(data.TEXT.format, maze.question.reshape(SAMPLE_SIDE, SAMPLE_SIDE)))
 
 

@@ -80,8 +80,8 @@ def check_clues(side: int, clues: tuple[int, int]) -> tuple[int, int]:
     return clues
 
 
-class Generated16x16(Settings):
-    """The 16×16 puzzles, generated for every source: the paper's are not published."""
+class AnySudokuSource(Settings):
+    """What all sources of Sudokus have: generated 16×16 puzzles, because the paper's are not published."""
 
     num_16x16: NonNegativeInt
     """16×16 puzzles to generate; the paper has 216, and 0 leaves the size out."""
@@ -89,7 +89,7 @@ class Generated16x16(Settings):
     """Least and most clues of a 16×16 puzzle."""
 
 
-class GeneratedSudoku(Generated16x16):
+class GeneratedSudoku(AnySudokuSource):
     """Generated puzzles, seeded, each with one solution; 4×4: one puzzle for each of the 288 grids."""
 
     kind: Literal["generated"]
@@ -105,14 +105,14 @@ class GeneratedSudoku(Generated16x16):
     """Least and most clues of a 25×25 puzzle; the published ones have 372 to 623."""
 
 
-class MirrorSudoku(Generated16x16, Mirror):
+class MirrorSudoku(AnySudokuSource, Mirror):
     """A local directory with the publishers' file names."""
 
     folder_9x9: Literal["sudoku-extreme", "sudoku-extreme-1k"] = FOLDER_EXTREME_1K
     """Which folder of 9×9 puzzles below `root`: the published set, or its 1,000 training puzzles."""
 
 
-class HubSudoku(Generated16x16, Hub):
+class HubSudoku(AnySudokuSource, Hub):
     """Hugging Face for 9×9, GitHub for 4×4 and 25×25."""
 
 
@@ -174,7 +174,7 @@ def files_25x25(directory: Path) -> list[Path]:
     return sorted((directory / FOLDER_25X25).glob("*.json"), key=lambda path: path.name)
 
 
-def make(source: Generated16x16, directory: Path, seed: int) -> dict[str, Origin]:
+def make(source: AnySudokuSource, directory: Path, seed: int) -> dict[str, Origin]:
     """Write the generated puzzles of a source as tables with answers; for published sources, only those of 16×16."""
     names = []
 
@@ -259,7 +259,7 @@ def read_json(path: Path) -> raw.Puzzle:
         raise ValueError(f"{path}:1: {error}") from None
 
 
-def count_puzzles(source: Generated16x16, subset: SudokuSubsetSettings) -> raw.Counts:
+def count_puzzles(source: AnySudokuSource, subset: SudokuSubsetSettings) -> raw.Counts:
     """The numbers of puzzles, before they exist."""
     num_25x25 = NUM_SOLVABLE_25X25
     if isinstance(source, GeneratedSudoku):
@@ -281,7 +281,7 @@ def as_mirror(source: Mapping[str, Any], root: Path) -> dict[str, Any]:
     return {**source, "kind": "mirror", **folder}
 
 
-def in_words(source: Generated16x16, subset: SudokuSubsetSettings) -> str:
+def in_words(source: AnySudokuSource, subset: SudokuSubsetSettings) -> str:
     """Describe the source of a run's puzzles for the notes beneath tables."""
     text = "Sudoku-Extreme and the published 4×4 and 25×25 puzzles"
     if isinstance(source, GeneratedSudoku):

@@ -13,7 +13,8 @@ from serrm.puzzles.notation import Notation
 from serrm.puzzles.sudoku.rules import BLANK, are_consistent
 
 BLANK_SIGN: Final = "."
-BLANKS: Final = (BLANK_SIGN, "_", "-", "*", "?", "·", "", "x", "X")
+SURE_BLANKS: Final = (BLANK_SIGN, "_", "-", "*", "?", "·", "")  # which are no letters
+BLANKS: Final = (*SURE_BLANKS, "x", "X")
 DIGITS: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
@@ -25,8 +26,8 @@ def notation_of_signs(symbols: Sequence[str], side: int, answer: Sequence[str] =
     used = frozenset(symbols).union(answer)
     fitting = _fitting(used, side)
     if fitting is not None:
-        blanks = _blanks(fitting[0], used)
-        return _from_zero(symbols, *fitting, used) if blanks and "0" in used else _from_one(used, side)
+        has_both = bool(_blanks(fitting[0], used)) and "0" in used
+        return _from_zero(symbols, *fitting, used) if has_both else _from_one(*fitting, used)
     known = f"the digits 1 to {side}" if side < 10 else f"1 to {side} or {DIGITS[1 : side + 1]}"
     for number, symbol in enumerate((*symbols, *answer)):
         if not any(symbol in _values(signs) or symbol in BLANKS for signs, _ in _schemes(side)):
@@ -57,8 +58,8 @@ def _blanks(signs: Sequence[str], used: frozenset[str]) -> list[str]:
 
     In "x12.", where x may be a digit of a large grid, only the point is a blank; in "x12x" the x is one.
     """
-    is_letter = "X" in map(str.upper, signs) and any(blank in used for blank in ("0", *BLANKS[:-2]))
-    return [blank for blank in (BLANKS[:-2] if is_letter else BLANKS) if blank in used]
+    is_letter = "X" in map(str.upper, signs) and any(blank in used for blank in ("0", *SURE_BLANKS))
+    return [blank for blank in (SURE_BLANKS if is_letter else BLANKS) if blank in used]
 
 
 @lru_cache(maxsize=4096)
@@ -75,11 +76,8 @@ def _fitting(used: frozenset[str], side: int) -> tuple[tuple[str, ...], str] | N
 
 
 @lru_cache(maxsize=4096)
-def _from_one(used: frozenset[str], side: int) -> Notation:
-    """The notation of symbols that counts from 1. There must be one."""
-    fitting = _fitting(used, side)
-    assert fitting is not None
-    signs, joiner = fitting
+def _from_one(signs: Sequence[str], joiner: str, used: frozenset[str]) -> Notation:
+    """The notation that counts from 1."""
     blanks = dict.fromkeys(_blanks(signs, used), BLANK)
     return Notation({**_values(signs), **blanks}, [BLANK_SIGN, *signs[1:]], joiner=joiner)
 

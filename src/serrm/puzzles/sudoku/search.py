@@ -49,7 +49,9 @@ class Masks(dict[int, Node]):
         super().__init__()
         num_cells, width = n**2, n + 1
         self.side, self.num_cells, self.width = n, num_cells, width
-        self.lowest = sum(1 << field * width for field in range(4 * num_cells))  # candidates of all fields
+        self.lowest = sum(
+            1 << field * width for field in range(4 * num_cells)
+        )  # of every field, the lowest bit
         self.guards = self.lowest << n
         self.all = self.guards - self.lowest
         self.empty: Node = (self.all, 0)
@@ -176,16 +178,18 @@ def search(
 
 def _branches(left: int, masks: Masks) -> list[int]:
     """The candidates of the first undecided cell with the fewest of them; empty if all cells are decided."""
-    cells = masks.cell_fields
-    rest, is_not_empty, num_taken = left & cells, masks.guards & cells, 0
-    while is_not_empty:
-        # Remove the lowest candidate of every cell; stop at cells that had several candidates and now have none.
-        rest &= rest - (is_not_empty >> masks.side)
-        was_not_empty, is_not_empty = is_not_empty, (rest + (masks.all & cells)) & masks.guards & cells
-        exhausted = was_not_empty ^ is_not_empty
-        num_taken += 1
-        if num_taken > 1 and exhausted:
-            bit = (exhausted & -exhausted).bit_length() - masks.width
+    guards = masks.guards & masks.cell_fields
+    # The candidates not yet removed, and the guard bits of the cells that have any.
+    rest, filled, num_removed = left & masks.cell_fields, guards, 0
+    while filled:
+        # Remove one candidate of every cell. A cell that is empty after the first round is decided; those that are
+        # empty first after it have the fewest candidates.
+        rest &= rest - (filled >> masks.side)
+        filled_before, filled = filled, (rest + (masks.all & masks.cell_fields)) & guards
+        emptied = filled_before ^ filled
+        num_removed += 1
+        if num_removed > 1 and emptied:
+            bit = (emptied & -emptied).bit_length() - masks.width
             return [bit + digit for digit in _bits(left >> bit & (1 << masks.side) - 1)]
     return []
 
