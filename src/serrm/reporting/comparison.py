@@ -45,10 +45,11 @@ class Line(NamedTuple):
 class Comparison:
     """The scores of two revisions, one line per score that both have.
 
-    `num_others` counts the numbers of runs and sets in both revisions that differ and have no line: scores after other
-    numbers of steps, learning curves, searches. `only` has, for the first and for the second revision, the names of
-    runs and of sets of runs that only this revision has. `headlines` has the runs and sets whose headline steps
-    differ: both numbers, and the number after which they are compared (None if they have none in common).
+    `num_others` is how many numbers differ and have no line, of the runs and sets that both revisions have: scores
+    after other numbers of steps and of other metrics, learning curves, searches, equivariance. `only` has, for the
+    first and for the second revision, the names of runs and of sets of runs that only this revision has. `headlines`
+    has the runs and sets whose headline steps differ: both numbers, and the number after which they are compared (None
+    if they have none in common).
     """
 
     first: Revision
@@ -216,13 +217,17 @@ def _num_others(first: Evaluation, second: Evaluation, lines: Iterable[Line]) ->
 
 
 COMPARED: Final = ("sets", "learning_curve", "first_verified", "guesses", "equivariance")
-NOT_COMPARED: Final = {"puzzles", "solved", "solved_after_most", "credits", "reason", "headline_steps"}
+# Outcomes of single puzzles, which older scores do not have; grids and texts; and what has a sentence of its own.
+NOT_COMPARED: Final = {
+    *("puzzles", "solved", "solved_after_most", "credits"),
+    *("example", "reason", "headline_steps"),
+}
 
 
 def numbers(run: Evaluation) -> dict[tuple[str | int, ...], Any]:
-    """All numbers of a run's scores by their keys, without the ends of intervals, which follow from them.
+    """The numbers of a run's scores by their keys, with words such as a set's `status`.
 
-    The outcomes of single puzzles are left out, because older scores do not have them.
+    Ends of intervals are left out, as they follow from the scores.
     """
 
     def leaves(value: Any, keys: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], Any]]:
