@@ -14,7 +14,7 @@ import yaml
 from pydantic import AfterValidator, Field, JsonValue, NonNegativeInt, PositiveInt, model_validator
 
 from serrm.core.execution import Execution
-from serrm.core.project import EXECUTION, PARAMS, find_root, profile_file
+from serrm.core.project import MACHINE_FILE, PARAMS, find_root, profile_file
 from serrm.core.settings import Merged, Settings, T, parse
 from serrm.inference.settings import ScoringSettings
 from serrm.models.families import FAMILIES
@@ -357,7 +357,7 @@ def read_params(path: Path) -> Params:
 
 def read_execution(root: Path) -> Execution:
     """Read machine.yaml, on which no stage depends; the defaults if there is no such file."""
-    path = root / EXECUTION
+    path = root / MACHINE_FILE
     return parse(Execution, read_yaml(path) or {}, path.name) if path.is_file() else Execution()
 
 
