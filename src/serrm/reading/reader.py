@@ -13,7 +13,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from serrm.core.files import read_parsed
+from serrm.core.files import parse_file
 from serrm.puzzles.arc.data import SOLUTIONS
 from serrm.puzzles.raw import Puzzle
 from serrm.puzzles.tasks import ARC
@@ -63,7 +63,7 @@ def read_puzzles(path: Path, task: str) -> list[Puzzle]:
 
 def _with_answers(questions: Iterable[Question], solutions: Path) -> list[Question]:
     """The tests of ARC tasks with answers from another file."""
-    answers, complete = read_parsed(solutions, SOLUTIONS.validate_json), list[Question]()
+    answers, complete = parse_file(solutions, SOLUTIONS.validate_json), list[Question]()
     for name, group in groupby(questions, lambda question: question.name):
         tests, grids = list(group), answers.get(name, [])
         if len(tests) != len(grids):

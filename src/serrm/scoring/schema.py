@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Shaped
 from pydantic import BaseModel, ConfigDict, Field
 
-from serrm.core.files import existing, json_text, parsed, read_parsed, write_whole
+from serrm.core.files import existing, json_text, parse_content, parse_file, write_whole
 from serrm.puzzles.tasks import TASKS
 
 Scores = dict[str, float]
@@ -285,7 +285,7 @@ def read_evaluation(path: Path) -> Evaluation:
     """Read the scores of one run. ValueError naming the file if it is missing or malformed."""
     if not path.is_file():
         raise ValueError(f"{path}: no such file; has this run been evaluated?")
-    return read_parsed(path, Evaluation.model_validate_json)
+    return parse_file(path, Evaluation.model_validate_json)
 
 
 def profile_text(profile: str, runs: Iterable[Evaluation]) -> str:
@@ -304,7 +304,7 @@ def parse_profile_scores(content: bytes, name: str) -> ProfileScores:
 
     ValueError with `name` if a key is missing, unknown or wrong, or if a run stands under the name of another.
     """
-    scores = parsed(content, name, ProfileScores.model_validate_json)
+    scores = parse_content(content, name, ProfileScores.model_validate_json)
     for key, run in scores.runs.items():
         if (run.name, run.profile) != (key, scores.profile):
             raise ValueError(f"{name}: {key}: holds {run.name} of profile {run.profile}")
