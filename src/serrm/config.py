@@ -6,7 +6,7 @@ data set with its scoring; its `kind` names the task's record in TASKS.
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -15,7 +15,7 @@ from pydantic import AfterValidator, Field, JsonValue, NonNegativeInt, PositiveI
 
 from serrm.core.execution import Execution
 from serrm.core.project import MACHINE_FILE, PARAMS, find_root, profile_file
-from serrm.core.settings import Merged, Settings, T, parse
+from serrm.core.settings import Merged, Settings, parse
 from serrm.inference.settings import ScoringSettings
 from serrm.models.families import FAMILIES
 from serrm.models.settings import SHIFTED
@@ -26,8 +26,9 @@ from serrm.puzzles.tasks import TASKS
 from serrm.sources.download import download_settings_class
 from serrm.training.settings import Fidelity, RunSettings
 
-NO_FILES = Path("data/none")  # a committed file that never changes, because DVC needs a file
-RANDOM = "random"  # initial weights drawn from the seed; data/random is a committed file that never changes
+# dvc.yaml depends on an entry's `files` and on data/<init>, which must exist. These committed files never change.
+NO_FILES = Path("data/none")  # without published files
+RANDOM = "random"  # initial weights drawn from the seed
 
 
 def _check_name(name: str) -> str:
@@ -118,7 +119,9 @@ class Params(Settings):
             _check_known(f"recipes.{task}", recipes, self.models, "an entry of models")
         for task in self.tasks:
             self._check_files(task)
-            self.download_settings(task), self.augment_settings(task), self.array_settings(task)
+            self.download_settings(task)
+            self.augment_settings(task)
+            self.array_settings(task)
             for model in self.recipes.get(task, {}):  # before a run's changes; also those that no run uses
                 self._compose(RunSection(task=task, model=model, seed=0, init=RANDOM), f"{task}-{model}-s0")
         for name, run in self.runs.items():
@@ -126,6 +129,7 @@ class Params(Settings):
             _check_known(
                 f"runs.{name}.model", [run.model], self.recipes.get(run.task, {}), f"in recipes.{run.task}"
             )
+            self.train_settings(name)
             self.evaluate_settings(name)
         names: dict[tuple[str, str, int], str] = {}
         for name, key in self.run_keys().items():
@@ -146,12 +150,14 @@ class Params(Settings):
     def _check_files(self, task: str) -> None:
         """Raise ValueError if a data set's source needs a folder and has none, or has one without need."""
         section, key = self.tasks[task], f"tasks.{task}.files"
-        kind = section.download.get("source", {}).get("kind")
+        source_kind = section.download.get("source", {}).get("kind")
         if "root" in section.download.get("source", {}):
             raise ValueError(f"tasks.{task}.download.source.root: is now {key}, which DVC watches")
-        if (kind == MIRROR) == (section.files == NO_FILES):
-            needs = "must name its folder" if kind == MIRROR else f"has no effect and must be {NO_FILES}"
-            raise ValueError(f"{key}: with the source {kind} it {needs} (got '{section.files}')")
+        if (source_kind == MIRROR) == (section.files == NO_FILES):
+            needs = (
+                "must name its folder" if source_kind == MIRROR else f"has no effect and must be {NO_FILES}"
+            )
+            raise ValueError(f"{key}: with the source {source_kind} it {needs} (got '{section.files}')")
         _check_path(key, section.files)
 
     def kind(self, task: str) -> str:
@@ -176,18 +182,21 @@ class Params(Settings):
     def _record(self, task: str) -> Task:
         return TASKS[self.kind(task)]
 
-    def _puzzles(self, task: str) -> tuple[Any, Settings]:
-        """The settings of a task's source and of its subset."""
+    def _section(self, task: str) -> TaskSection:
+        """An entry of tasks. ValueError for an unknown name, which a user gives as a stage's argument TASK."""
+        _check_known("TASK", [task], self.tasks, "an entry of tasks")
+        return self.tasks[task]
+
+    def _source_and_subset(self, task: str) -> tuple[Any, Settings]:
         return self.download_settings(task).source, self.augment_settings(task)
 
     def counts(self, task: str) -> Counts:
         """The numbers of puzzles of a task by its settings; estimates for ARC-AGI, before the download."""
-        return self._record(task).count(*self._puzzles(task))
+        return self._record(task).count(*self._source_and_subset(task))
 
     def download_settings(self, task: str) -> Any:  # Download of the task's source
         """The source of a task's raw files."""
-        _check_known("TASK", [task], self.tasks, "an entry of tasks")
-        section = self.tasks[task]
+        section = self._section(task)
         values = dict(section.download)
         if section.files != NO_FILES:
             values["source"] = {**values["source"], "root": section.files}
@@ -199,22 +208,16 @@ class Params(Settings):
 
     def augment_settings(self, task: str) -> Settings:
         """The subset of a task's raw puzzles."""
-        return self._data(lambda kind: TASKS[kind].subset, task, "augment")
+        section = self._section(task)
+        values = {**section.augment, "seed": section.seed}
+        return parse(self._record(task).subset, values, f"tasks.{task}.augment")
 
     def array_settings(self, task: str) -> ArraySettings:
         """The augmentation of a task's training set."""
-        settings = self._data(lambda _: ArraySettings, task, "arrays")
+        section = self._section(task)
+        settings = parse(ArraySettings, {**section.arrays, "seed": section.seed}, f"tasks.{task}.arrays")
         _check_augmentations(settings, self._record(task), f"tasks.{task}.arrays.num_augmentations")
         return settings
-
-    def _data(self, class_of: Callable[[str], type[T]], task: str, name: str) -> T:
-        _check_known("TASK", [task], self.tasks, "an entry of tasks")
-        section = self.tasks[task]
-        return parse(
-            class_of(self.kind(task)),
-            {**getattr(section, name), "seed": section.seed},
-            f"tasks.{task}.{name}",
-        )
 
     def test_settings(self, name: str) -> FileTests:
         """The file of a further test set."""
@@ -236,7 +239,7 @@ class Params(Settings):
         _check_known("RUN", [name], self.runs, "an entry of runs")
         run = self.runs[name]
         sections = self._sections(run, name)
-        source, subset = self._puzzles(run.task)
+        source, subset = self._source_and_subset(run.task)
         values = {
             "profile": self.profile,
             "name": name,
@@ -245,7 +248,7 @@ class Params(Settings):
             "variant": self.variant(name),
             "seed": run.seed,
             "evaluate": sections["evaluate"].values,
-            "fidelity": self._compose(run, name).fidelity,
+            "fidelity": self.train_settings(name).fidelity,
             "source": self._record(run.task).in_words(source, subset),
             "source_kind": source.kind,
             "tests": [key for key, tests in self.tests.items() if tests.task == run.task],
@@ -301,10 +304,10 @@ class Params(Settings):
         if run.init != RANDOM:
             values["train"]["init_from"] = f"data/{run.init}"
         family = FAMILIES.get(str(values["model"].get("family")))
-        is_shifted = fidelity.shifted_rope2d and family is not None and family.has_prefix
-        if is_shifted and values["model"].get("positions") == "rope2d":
+        shifts_rope2d = fidelity.shifted_rope2d and family is not None and family.has_prefix
+        if shifts_rope2d and values["model"].get("positions") == "rope2d":
             values["model"]["positions"] = SHIFTED
-        # `_check` composes recipes that no run may use, under a name that is no run's.
+        # `_check` also composes every recipe, under the name <task>-<model>-s0, which need not be a run's.
         variant = self.variant(name) if name in self.runs else name
         identity = {"task": run.task, "kind": kind, "variant": variant, "seed": run.seed}
         settings = parse(RunSettings, {**identity, **values, "fidelity": fidelity.model_dump()}, key_of)
