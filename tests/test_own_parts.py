@@ -221,7 +221,7 @@ def test_a_tally_of_several_processes_forgets_nothing(own: None) -> None:
         whole.add(*batch)
         part.add(*batch)
     parts[0].sums.update(parts[1].sums)
-    parts[0].answers.update(parts[1].answers)
+    parts[0].cells_by_answer.update(parts[1].cells_by_answer)
     assert parts[0] == whole and parts[0].scores() == whole.scores()
     values = np.concatenate([num_broken(Batch(*batch, grid_task("sudoku"))) for batch in batches])
     half = 1.959964 * values.std(ddof=1) / np.sqrt(len(values))

@@ -167,7 +167,7 @@ def test_the_summary_counts_and_the_data_hold_every_number() -> None:
 def test_the_numbers_in_brackets_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """Means are higher or lower, not better or worse; a difference may have no interval."""
     for name in ("rise", "fall"):
-        monkeypatch.setitem(METRICS, name, Metric(name, name, values=are_solved, unit=MEAN))
+        monkeypatch.setitem(METRICS, name, Metric(name, name, values=are_solved, statistic=MEAN))
     sides = []
     for rise, fall, num_solved in ((3.0, 9.0, 100), (9.0, 3.0, 120)):
         part = scored(num_solved)

@@ -60,13 +60,13 @@ def evaluate(
     sets: dict[str, dict[str, Any]] = scores["sets"]
     names = {name for entry in sets.values() for values in entry.get("steps", {}).values() for name in values}
     available = {name: metric for task in TASKS for name, metric in metrics_of(task).items() if name in names}
-    metrics = {name: metric for name, metric in available.items() if metric.is_main}
-    headings = [f"{metric.short} {metric.unit.sign}".rstrip() for metric in metrics.values()]
+    metrics = {name: metric for name, metric in available.items() if metric.is_listed}
+    headings = [f"{metric.short} {metric.statistic.sign}".rstrip() for metric in metrics.values()]
     lines, remarks = table("grid", "puzzles", "steps", *headings), []
     for name, entry in sets.items():
         for step, values in entry.get("steps", {}).items():
             is_first = step == next(iter(entry["steps"]))
-            rates = (with_interval(values, name, metric.unit.factor) for name, metric in metrics.items())
+            rates = (with_interval(values, name, metric.statistic.factor) for name, metric in metrics.items())
             lines.add_row(*((name, str(entry["num_puzzles"])) if is_first else ("", "")), step, *rates)
         lines.add_section()
         remarks += [f"{name}: left out: {entry['reason']}"] if "reason" in entry else []

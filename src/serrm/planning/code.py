@@ -62,7 +62,7 @@ DATA_FIELDS = (
 DATA_MODULES = ("data", "search", "grammar", "determine", "generate")
 # Fields and modules that change scores. They change a training, too, if its task has `right_answers="any"`: halting and
 # the logged train_fsr then go by the task's rule instead of the label.
-SCORING_FIELDS = ("verify", "right_answers", "open_cells", "allows", "permuted", "metrics", "criteria")
+SCORING_FIELDS = ("verify", "right_answers", "open_cells", "allows", "permuted", "curve_metrics", "criteria")
 SCORING_MODULES = ("rules",)
 
 

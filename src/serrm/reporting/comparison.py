@@ -103,7 +103,7 @@ def compared(first: Revision, second: Revision, *, has_all: bool = False) -> Com
             kind = runs[1][0].kind
             for metric, record in metrics_of(kind).items():
                 first_score, second_score = (score(seeds, metric, name, steps) for seeds in runs)
-                if first_score and second_score and (has_all or record.is_main):
+                if first_score and second_score and (has_all or record.is_listed):
                     lines.append(_line(key, runs, name, metric, steps, first_score, second_score))
     names = [name for name in second.runs if name in first.runs]
     changes = {name: list(changes_of(first, second, name)) for name in names}
@@ -185,7 +185,7 @@ def verdict(delta: Difference, metric: Metric) -> str:
         return UNDECIDED
     if metric.is_per_cell:
         return UNCLEAR
-    better, worse = (HIGHER, LOWER) if metric.unit is MEAN else (BETTER, WORSE)
+    better, worse = (HIGHER, LOWER) if metric.statistic is MEAN else (BETTER, WORSE)
     return better if delta.low > 0 else worse
 
 

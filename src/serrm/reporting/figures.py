@@ -94,7 +94,7 @@ def learning_curves(report: Report) -> Figure | None:
     panels = [
         (task, metric)
         for task, kind in dict.fromkeys((run.task, run.kind) for run in runs)
-        for metric in TASKS[kind].metrics
+        for metric in TASKS[kind].curve_metrics
         if any(point.scores.get(metric) for run in runs if run.task == task for point in run.learning_curve)
     ]
     if not panels:

@@ -97,7 +97,7 @@ def headline_scores(runs: Sequence[Evaluation]) -> dict[str, dict[str, float]]:
         run.name: {
             name: round(in_percent(run.kind, run.main_metric, part.steps[part.headline_steps])[0], 2)
             for name, part in run.scored.items()
-            if part.task_type == "right"
+            if part.has_own_task_types
         }
         for run in runs
     }

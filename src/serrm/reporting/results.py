@@ -27,8 +27,8 @@ class Score(NamedTuple):
     """A score, rates in percent, with its 95% interval; `over_seeds` makes one that is rounded to two digits.
 
     Over several seeds the value is the mean, `sd` the standard deviation, and the interval reaches from the lowest end
-    of the seeds' intervals to the highest. `by_seed` has value and interval per seed, unrounded. `puzzles` is the
-    digest of the puzzles and `outcomes` the mean credit per puzzle over the seeds, if they were kept.
+    of the seeds' intervals to the highest. `by_seed` has value and interval per seed, unrounded.
+    `puzzles_digest` is that of the puzzles and `outcomes` the mean credit per puzzle over the seeds, if they were kept.
     """
 
     value: float
@@ -37,7 +37,7 @@ class Score(NamedTuple):
     num_puzzles: int
     sd: float | None = None
     by_seed: tuple[tuple[float, ...], ...] = ()
-    puzzles: str | None = None
+    puzzles_digest: str | None = None
     outcomes: tuple[float, ...] | None = None
 
     @property
@@ -60,12 +60,13 @@ def score(
     scored = [(part, part.steps[steps]) for part in parts if part and metric in part.steps.get(steps, {})]
     if not scored or len(scored) < len(runs):
         return None
-    part, _ = scored[0]
+    first_set, _ = scored[0]
     by_seed = [in_percent(runs[0].kind, metric, scores) for _, scores in scored]
-    result = over_seeds(by_seed, part.num_at(steps))
+    result = over_seeds(by_seed, first_set.num_at(steps))
     if metric != runs[0].main_metric:
         return result
-    return result._replace(puzzles=part.puzzles, outcomes=_outcomes([part for part, _ in scored], steps))
+    outcomes = _outcomes([part for part, _ in scored], steps)
+    return result._replace(puzzles_digest=first_set.puzzles_digest, outcomes=outcomes)
 
 
 def _outcomes(parts: Sequence[ScoredSet], steps: int) -> tuple[float, ...] | None:
@@ -74,7 +75,7 @@ def _outcomes(parts: Sequence[ScoredSet], steps: int) -> tuple[float, ...] | Non
     None unless all seeds have outcomes after `steps` on the same puzzles.
     """
     outcomes = [kept for part in parts if (kept := part.outcomes_after(steps)) is not None]
-    if len(outcomes) < len(parts) or len({part.puzzles for part in parts}) > 1:
+    if len(outcomes) < len(parts) or len({part.puzzles_digest for part in parts}) > 1:
         return None
     return tuple(np.mean(outcomes, axis=0).tolist())
 
@@ -89,12 +90,13 @@ def difference(first: Score, second: Score, *, has_same_runs: bool = False) -> D
 
 def are_pairs(first: Score, second: Score) -> bool:
     """True if both scores have the outcomes of the same puzzles."""
-    return None not in (first.puzzles, first.outcomes, second.outcomes) and first.puzzles == second.puzzles
+    is_kept = None not in (first.puzzles_digest, first.outcomes, second.outcomes)
+    return is_kept and first.puzzles_digest == second.puzzles_digest
 
 
 def in_percent(kind: str, metric: str, scores: Mapping[str, float]) -> tuple[float, float, float]:
     """A metric's value and the ends of its interval, unrounded, rates in percent; without an interval they are NaN."""
-    factor = metrics_of(kind)[metric].unit.factor
+    factor = metrics_of(kind)[metric].statistic.factor
     value, low, high = (factor * scores.get(f"{metric}{end}", nan) for end in ("", "_lo", "_hi"))
     return value, low, high
 

@@ -26,7 +26,7 @@ from serrm.scoring.schema import (
 
 WORKSPACE: Final = "workspace"
 # The ref of a DVC experiment: the commit it started from, and its name.
-EXPERIMENT: Final = re.compile(r"refs/exps/([0-9a-f]{2}/[0-9a-f]{38})/(.+)")
+EXPERIMENT_REF: Final = re.compile(r"refs/exps/([0-9a-f]{2}/[0-9a-f]{38})/(.+)")
 
 
 class UnknownRevision(ValueError):
@@ -148,7 +148,7 @@ def known_names(root: Path) -> list[str]:
 def experiments(root: Path) -> Iterator[tuple[str, str, str]]:
     """DVC's experiments: the commit that an experiment started from, its name and its ref."""
     for ref in git(root, "for-each-ref", "--format=%(refname)", "refs/exps").splitlines():
-        if match := EXPERIMENT.fullmatch(ref):
+        if match := EXPERIMENT_REF.fullmatch(ref):
             yield match[1].replace("/", ""), match[2], ref
 
 

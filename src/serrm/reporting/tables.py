@@ -25,7 +25,7 @@ from serrm.reporting.results import (
     score,
     search_score,
 )
-from serrm.scoring.metrics import KS, METRICS, metrics_of
+from serrm.scoring.metrics import METRICS, PASS_AT, metrics_of
 from serrm.scoring.schema import ComputePoint, Evaluation, ScoredSet
 
 CANNOT_EXTRAPOLATE, QUOTED = "cannot extrapolate", "†"
@@ -283,7 +283,7 @@ def meanings(results: Results) -> Iterator[str]:
 
 def pass_at_k(report: Report) -> pd.DataFrame:
     """pass@k for every k: a row per ARC-AGI task and model."""
-    return _scores(report, lambda kind: {f"pass@{k}": (None, f"pass_at_{k}") for k in KS})
+    return _scores(report, lambda kind: {f"pass@{k}": (None, f"pass_at_{k}") for k in PASS_AT})
 
 
 def task_types(report: Report) -> pd.DataFrame:
@@ -596,7 +596,7 @@ def _headline_rows(
     kinds = {seeds[0].kind for seeds in runs.values()}
     sets = {name for run in all_runs(results) if run.kind in kinds for name in run.scored}
     for of_set in dict.fromkeys(
-        name for seeds in runs.values() for name, part in seeds[0].scored.items() if part.task_type == "right"
+        name for seeds in runs.values() for name, part in seeds[0].scored.items() if part.has_own_task_types
     ):
         steps = {
             model: seeds[0].scored[of_set].headline_steps
