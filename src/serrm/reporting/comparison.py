@@ -1,7 +1,7 @@
 """Compare the scores of two revisions: the differences with their intervals and a verdict in words.
 
-A difference is the second revision's score minus the first's. Several seeds of a task and model are one line. Scores
-and intervals are computed as for the claims (`serrm.reporting.results.difference`).
+A difference is the second revision's score minus the first's. Several seeds of a variant on a data set are one line.
+Scores and intervals are computed as for the claims (`serrm.reporting.results.difference`).
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -27,7 +27,7 @@ class Line(NamedTuple):
     """A score at both revisions."""
 
     run: str
-    """The run's name, or task, model and number of seeds."""
+    """The run's name, or data set, variant and number of seeds."""
     key: Key
     set: str
     metric: str
@@ -100,8 +100,7 @@ def compared(first: Revision, second: Revision, *, has_all: bool = False) -> Com
     for key in [key for key in second_runs if key in first_runs]:
         runs = first_runs[key], second_runs[key]
         for name, steps in _scored(*runs, has_all=has_all):
-            kind = runs[1][0].kind
-            for metric, record in metrics_of(kind).items():
+            for metric, record in metrics_of(runs[1][0].kind).items():
                 first_score, second_score = (score(seeds, metric, name, steps) for seeds in runs)
                 if first_score and second_score and (has_all or record.is_listed):
                     lines.append(_line(key, runs, name, metric, steps, first_score, second_score))

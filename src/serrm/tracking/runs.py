@@ -28,7 +28,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from serrm.core.files import json_text
 from serrm.core.project import Layout, current_commit
 from serrm.core.provenance import read_provenance
-from serrm.reporting.paper import style
+from serrm.reporting.style import style
 from serrm.scoring.metrics import metrics_of
 from serrm.scoring.schema import METRICS_FILE, Evaluation, read_evaluation, read_profile_scores
 from serrm.tracking import SQLITE, tracking_uri
