@@ -86,7 +86,7 @@ def used_code(run: RunSettings, stage: str) -> list[str]:
     scores_answers = stage == "scoring" or task.right_answers == "any"
     task_parts = dict(_task_parts(task, scores_answers))
     run_parts = dict(_entries("run", run) if stage == "training" else _scoring_entries(run))
-    # Stages of all tasks import puzzles.arc through arrays; only runs on ARC-AGI use it, whose record leads to it below.
+    # Stages of all tasks import puzzles.arc through arrays; only runs on ARC-AGI use it, and their record leads to it.
     not_of_stage = (*ENTRY_MODULES, *IGNORED, *IGNORED_IN[stage], "serrm.puzzles.arc")
     modules = import_closure(
         {STAGES[stage], *_modules(run_parts)}, exclude=lambda name: _is_within(name, not_of_stage)

@@ -312,7 +312,7 @@ def augmentations_text(nums: Mapping[str, int]) -> str:
 
 def permutation(report: Report, check: Check) -> Iterator[Part]:
     """SE-RRM on puzzles with permuted symbols; rounding may decide an answer, which refutes nothing."""
-    for (task, variant), runs in report.results.items():
+    for (data_set, variant), runs in report.results.items():
         counts = [run.equivariance for run in runs if run.equivariance] if variant == SE_RRM else []
         if counts:
             same, num = sum(count.num_identical for count in counts), sum(count.num_pairs for count in counts)
@@ -321,7 +321,7 @@ def permutation(report: Report, check: Check) -> Iterator[Part]:
             )
             evidence = f"{same:,} of {num:,} predictions are the same{precision}."
             verdict = HOLDS if same == num else UNDECIDED if same else FAILS
-            yield Part(f"{task_name(task)}: {check.words}", verdict, evidence)
+            yield Part(f"{task_name(data_set)}: {check.words}", verdict, evidence)
 
 
 def mean_curve(runs: Sequence[Evaluation], metric: str) -> list[tuple[float, Score]]:
@@ -350,8 +350,8 @@ def data_efficient(report: Report, check: Check) -> Iterator[Part]:
     The claim holds if SE-RRM's last score up to there is ahead, and fails if its next score from there on is behind.
     Only for runs that start from random weights: a run that continues another has seen more samples than its own.
     """
-    for (task, variant), runs in report.results.items():
-        se_rrm_runs = report.results.get((task, SE_RRM), [])
+    for (data_set, variant), runs in report.results.items():
+        se_rrm_runs = report.results.get((data_set, SE_RRM), [])
         if variant not in check.models or any(run.name in report.init for run in [*runs, *se_rrm_runs]):
             continue
         metric = runs[0].main_metric
@@ -365,7 +365,7 @@ def data_efficient(report: Report, check: Check) -> Iterator[Part]:
                 verdict = HOLDS
             else:
                 verdict = FAILS if ahead(0.0, best, after)[0] == HOLDS else UNDECIDED
-            statement = f"{task_name(task)}: ahead of {model_name(variant)} after no more samples"
+            statement = f"{task_name(data_set)}: ahead of {model_name(variant)} after no more samples"
             numbers = f"{model_name(variant)}'s best snapshot {best} after {samples:,.0f} samples; "
             numbers += f"{model_name(SE_RRM)} {score_before} after {num_before:,.0f} samples"
             yield Part(statement, verdict, f"{METRICS[metric].name}: {numbers}.")

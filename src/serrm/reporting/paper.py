@@ -140,9 +140,9 @@ def load_paper() -> Paper:
     return Paper.model_validate(yaml.safe_load(text))
 
 
-def task_name(task: str) -> str:
-    """The name of a task; a data set that is not named after a task keeps its name."""
-    return TASKS[task].name if task in TASKS else task
+def task_name(data_set: str) -> str:
+    """The name of a task, or of the data set that is named after it; any other data set keeps its name."""
+    return TASKS[data_set].name if data_set in TASKS else data_set
 
 
 def model_name(variant: str) -> str:

@@ -129,7 +129,7 @@ assert all(task in TASKS for metric in METRICS.values() for task in metric.tasks
 
 
 def metrics_of(task: str) -> Mapping[str, Metric]:
-    """The metrics of a task by name: those of METRICS for the task, then its criteria."""
+    """The metrics of a task, a key of TASKS, by name: those of METRICS for the task, then its criteria."""
     record = TASKS[task]
     if not isinstance(record, GridTask):
         return {name: metric for name, metric in METRICS.items() if metric.values is None}

@@ -200,8 +200,9 @@ class Evaluation(_Record):
     name: str
     """The run's name, an entry of `runs` of the profile."""
     task: str
+    """The data set, an entry of `tasks` of the profile."""
     kind: str
-    """The key in TASKS; `task` is one of its data sets."""
+    """The task, a key of TASKS."""
     variant: str = Field(alias="model")
     """The name of the model with its changes in tables: the part of the run's name between task and number."""
     seed: int

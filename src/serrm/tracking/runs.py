@@ -247,10 +247,10 @@ def _metrics(
     yield from _metrics_at(0, "size/", {key: facts[key] for key in SIZES})
     if evaluation is None:
         return
-    kind, main = evaluation.kind, evaluation.main_metric
+    task, main = evaluation.kind, evaluation.main_metric
     for of_set, part in evaluation.scored.items():
         set_name = of_set.replace(",", "")  # a metric's name has no comma
-        headline = _in_percent(kind, part.steps[part.headline_steps])
+        headline = _in_percent(task, part.steps[part.headline_steps])
         section = SECTIONS[main] if of_set == evaluation.main_set and main in SECTIONS else OTHER_SETS
         bars = {
             set_name + suffix: round(headline[main + end], 2)
@@ -259,18 +259,18 @@ def _metrics(
         }
         yield from _metrics_at(0, f"{section}/", bars)  # MLflow draws a metric that has only step 0 as a bar
         for num_steps, scores in part.steps.items():
-            yield from _metrics_at(num_steps, f"test/{set_name}/", _in_percent(kind, scores))
+            yield from _metrics_at(num_steps, f"test/{set_name}/", _in_percent(task, scores))
     for point in evaluation.learning_curve:
-        values = _in_percent(kind, point.scores)
+        values = _in_percent(task, point.scores)
         curve = {key: value for key, value in values.items() if not key.endswith(("_lo", "_hi"))}
         yield from _metrics_at(
             point.step, "snapshots/", {"samples": point.samples, "loss": point.loss, **curve}
         )
 
 
-def _in_percent(kind: str, scores: Mapping[str, float]) -> dict[str, float]:
+def _in_percent(task: str, scores: Mapping[str, float]) -> dict[str, float]:
     """Scores with their intervals, rates in percent; without constants, such as the accuracy of guessing."""
-    metrics = metrics_of(kind)
+    metrics = metrics_of(task)
 
     def factor(key: str) -> int:
         metric = metrics.get(key.removesuffix("_lo").removesuffix("_hi"))
