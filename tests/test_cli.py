@@ -229,6 +229,8 @@ def test_the_ui_refuses_what_it_cannot_serve(tmp_path: Path) -> None:
         port = taken.getsockname()[1]
         with pytest.raises(ValueError, match=rf"127\.0\.0\.1:{port}: .*--port"):
             ui_command((tmp_path / "folder").as_uri(), "127.0.0.1", port)
+    with pytest.raises(ValueError, match="--host"):
+        ui_command((tmp_path / "folder").as_uri(), "192.0.2.1", 5000)  # for documentation, on no machine
 
 
 @pytest.mark.slow

@@ -23,7 +23,7 @@ from serrm.inference.votes import vote
 from serrm.models.recurrence import RecurrentModel
 from serrm.models.registry import empty_model
 from serrm.puzzles.tasks import TASKS, alphabet
-from serrm.scoring.schema import TaskType
+from serrm.scoring.schema import TaskTypeRow
 from serrm.training.loop import Trainer
 from serrm.training.settings import RunSettings
 from tests.inference.test_votes import NUM_VARIANTS, make_arrays
@@ -143,7 +143,7 @@ def test_votes_are_counted_from_copied_answers(tmp_path: Path, copies: HostCopie
     with META:
         model = empty_model(run.model, questions.num_symbols, num_task_types=questions.num_task_types)
     predictor = predict.Predictor(predict.LoadedModel(model.eval(), run, {}), 64)
-    for task_type in get_args(TaskType):
+    for task_type in get_args(TaskTypeRow):
         tallies = vote(predictor, questions, (1,), task_type=task_type)
         assert tallies[1].scores()["pass_at_1"] == 0
         assert copies.num > 0

@@ -29,9 +29,9 @@ from serrm.models.settings import SEQUENCE_POSITIONS, ModelSizes
 from serrm.planning.rehearse import miniature
 from serrm.published.exchange import published_layout
 from serrm.puzzles.tasks import grid_task
-from serrm.reporting.paper import OTHER, STYLES, style
 from serrm.reporting.report import Inputs, write_report
 from serrm.reporting.results import Report, make_report, score
+from serrm.reporting.style import OTHER, STYLES, style
 from serrm.reporting.tables import OTHER_TABLES, OtherTable, bound_prefix, headline
 from serrm.scoring import metrics
 from serrm.scoring.metrics import MEAN, METRICS, Batch, Metric
@@ -221,7 +221,7 @@ def test_a_tally_of_several_processes_forgets_nothing(own: None) -> None:
         whole.add(*batch)
         part.add(*batch)
     parts[0].sums.update(parts[1].sums)
-    parts[0].answers.update(parts[1].answers)
+    parts[0].cells_by_answer.update(parts[1].cells_by_answer)
     assert parts[0] == whole and parts[0].scores() == whole.scores()
     values = np.concatenate([num_broken(Batch(*batch, grid_task("sudoku"))) for batch in batches])
     half = 1.959964 * values.std(ddof=1) / np.sqrt(len(values))

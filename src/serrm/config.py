@@ -6,7 +6,7 @@ data set with its scoring. `task_of` gives its task, the key of its record in TA
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -14,8 +14,8 @@ import yaml
 from pydantic import AfterValidator, Field, JsonValue, NonNegativeInt, PositiveInt, model_validator
 
 from serrm.core.execution import Execution
-from serrm.core.project import EXECUTION, PARAMS, find_root, profile_file
-from serrm.core.settings import Merged, Settings, T, parse
+from serrm.core.project import MACHINE_FILE, PARAMS, find_root, profile_file
+from serrm.core.settings import Merged, Settings, parse
 from serrm.inference.settings import ScoringSettings
 from serrm.models.families import FAMILIES
 from serrm.models.settings import SHIFTED
@@ -26,8 +26,9 @@ from serrm.puzzles.tasks import TASKS
 from serrm.sources.download import download_settings_class
 from serrm.training.settings import Fidelity, RunSettings
 
-NO_FILES = Path("data/none")  # a committed file that never changes, because DVC needs a file
-RANDOM = "random"  # initial weights drawn from the seed; data/random is a committed file that never changes
+# dvc.yaml depends on an entry's `files` and on data/<init>, which must exist. These committed files never change.
+NO_FILES = Path("data/none")  # without published files
+RANDOM = "random"  # initial weights drawn from the seed
 
 
 def _check_name(name: str) -> str:
@@ -117,7 +118,9 @@ class Params(Settings):
             _check_known(f"recipes.{entry}", recipes, self.models, "an entry of models")
         for entry in self.tasks:
             self._check_files(entry)
-            self.download_settings(entry), self.augment_settings(entry), self.array_settings(entry)
+            self.download_settings(entry)
+            self.augment_settings(entry)
+            self.array_settings(entry)
             for model in self.recipes.get(entry, {}):  # before a run's changes; also those that no run uses
                 self._compose(RunSection(task=entry, model=model, seed=0, init=RANDOM), f"{entry}-{model}-s0")
         for name, run in self.runs.items():
@@ -125,6 +128,7 @@ class Params(Settings):
             _check_known(
                 f"runs.{name}.model", [run.model], self.recipes.get(run.task, {}), f"in recipes.{run.task}"
             )
+            self.train_settings(name)
             self.evaluate_settings(name)
         names: dict[tuple[str, str, int], str] = {}
         for name, key in self.run_keys().items():
@@ -145,12 +149,14 @@ class Params(Settings):
     def _check_files(self, entry: str) -> None:
         """Raise ValueError if a data set's source needs a folder and has none, or has one without need."""
         section, key = self.tasks[entry], f"tasks.{entry}.files"
-        kind = section.download.get("source", {}).get("kind")
+        source_kind = section.download.get("source", {}).get("kind")
         if "root" in section.download.get("source", {}):
             raise ValueError(f"tasks.{entry}.download.source.root: is now {key}, which DVC watches")
-        if (kind == MIRROR) == (section.files == NO_FILES):
-            needs = "must name its folder" if kind == MIRROR else f"has no effect and must be {NO_FILES}"
-            raise ValueError(f"{key}: with the source {kind} it {needs} (got '{section.files}')")
+        if (source_kind == MIRROR) == (section.files == NO_FILES):
+            needs = (
+                "must name its folder" if source_kind == MIRROR else f"has no effect and must be {NO_FILES}"
+            )
+            raise ValueError(f"{key}: with the source {source_kind} it {needs} (got '{section.files}')")
         _check_path(key, section.files)
 
     def task_of(self, entry: str) -> str:
@@ -175,18 +181,21 @@ class Params(Settings):
     def _record(self, entry: str) -> Task:
         return TASKS[self.task_of(entry)]
 
-    def _puzzles(self, entry: str) -> tuple[Any, Settings]:
-        """The settings of a data set's source and of its subset."""
+    def _section(self, entry: str) -> TaskSection:
+        """An entry of tasks. ValueError for an unknown name, which a user gives as a stage's argument TASK."""
+        _check_known("TASK", [entry], self.tasks, "an entry of tasks")
+        return self.tasks[entry]
+
+    def _source_and_subset(self, entry: str) -> tuple[Any, Settings]:
         return self.download_settings(entry).source, self.augment_settings(entry)
 
     def counts(self, entry: str) -> Counts:
         """The numbers of puzzles of a data set by its settings; estimates for ARC-AGI, before the download."""
-        return self._record(entry).count(*self._puzzles(entry))
+        return self._record(entry).count(*self._source_and_subset(entry))
 
     def download_settings(self, entry: str) -> Any:  # Download of the task's source
         """The source of a data set's raw files."""
-        _check_known("TASK", [entry], self.tasks, "an entry of tasks")
-        section = self.tasks[entry]
+        section = self._section(entry)
         values = dict(section.download)
         if section.files != NO_FILES:
             values["source"] = {**values["source"], "root": section.files}
@@ -198,22 +207,16 @@ class Params(Settings):
 
     def augment_settings(self, entry: str) -> Settings:
         """The subset of a data set's raw puzzles."""
-        return self._data(lambda task: TASKS[task].subset, entry, "augment")
+        section = self._section(entry)
+        values = {**section.augment, "seed": section.seed}
+        return parse(self._record(entry).subset, values, f"tasks.{entry}.augment")
 
     def array_settings(self, entry: str) -> ArraySettings:
         """The augmentation of a data set's training set."""
-        settings = self._data(lambda _: ArraySettings, entry, "arrays")
+        section = self._section(entry)
+        settings = parse(ArraySettings, {**section.arrays, "seed": section.seed}, f"tasks.{entry}.arrays")
         _check_augmentations(settings, self._record(entry), f"tasks.{entry}.arrays.num_augmentations")
         return settings
-
-    def _data(self, class_of: Callable[[str], type[T]], entry: str, name: str) -> T:
-        _check_known("TASK", [entry], self.tasks, "an entry of tasks")
-        section = self.tasks[entry]
-        return parse(
-            class_of(self.task_of(entry)),
-            {**getattr(section, name), "seed": section.seed},
-            f"tasks.{entry}.{name}",
-        )
 
     def test_settings(self, name: str) -> FileTests:
         """The file of a further test set."""
@@ -235,7 +238,7 @@ class Params(Settings):
         _check_known("RUN", [name], self.runs, "an entry of runs")
         run = self.runs[name]
         sections = self._sections(run, name)
-        source, subset = self._puzzles(run.task)
+        source, subset = self._source_and_subset(run.task)
         values = {
             "profile": self.profile,
             "name": name,
@@ -244,7 +247,7 @@ class Params(Settings):
             "variant": self.variant(name),
             "seed": run.seed,
             "evaluate": sections["evaluate"].values,
-            "fidelity": self._compose(run, name).fidelity,
+            "fidelity": self.train_settings(name).fidelity,
             "source": self._record(run.task).in_words(source, subset),
             "source_kind": source.kind,
             "tests": [key for key, tests in self.tests.items() if tests.task == run.task],
@@ -300,10 +303,10 @@ class Params(Settings):
         if run.init != RANDOM:
             values["train"]["init_from"] = f"data/{run.init}"
         family = FAMILIES.get(str(values["model"].get("family")))
-        is_shifted = fidelity.shifted_rope2d and family is not None and family.has_prefix
-        if is_shifted and values["model"].get("positions") == "rope2d":
+        shifts_rope2d = fidelity.shifted_rope2d and family is not None and family.has_prefix
+        if shifts_rope2d and values["model"].get("positions") == "rope2d":
             values["model"]["positions"] = SHIFTED
-        # `_check` composes recipes that no run may use, under a name that is no run's.
+        # `_check` also composes every recipe, under the name <task>-<model>-s0, which need not be a run's.
         variant = self.variant(name) if name in self.runs else name
         identity = {"task": run.task, "kind": task, "variant": variant, "seed": run.seed}
         settings = parse(RunSettings, {**identity, **values, "fidelity": fidelity.model_dump()}, key_of)
@@ -356,7 +359,7 @@ def read_params(path: Path) -> Params:
 
 def read_execution(root: Path) -> Execution:
     """Read machine.yaml, on which no stage depends; the defaults if there is no such file."""
-    path = root / EXECUTION
+    path = root / MACHINE_FILE
     return parse(Execution, read_yaml(path) or {}, path.name) if path.is_file() else Execution()
 
 

@@ -27,8 +27,8 @@ from serrm.puzzles.raw import Puzzle
 from serrm.puzzles.sudoku.rules import BLANK
 from serrm.puzzles.tasks import grid_task
 from serrm.reading.reader import read_puzzles
-from serrm.scoring.metrics import metrics_of
-from serrm.scoring.tally import Tally, rates
+from serrm.scoring.metrics import metrics_of, rates
+from serrm.scoring.tally import Tally
 
 logger = logging.getLogger(__name__)
 

@@ -124,6 +124,19 @@ def test_exit_codes_are_those_of_git_diff(capsys: pytest.CaptureFixture[str]) ->
 
 
 @pytest.mark.usefixtures("project")
+def test_differences_without_a_line_are_told_and_all_is_advised_once(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    curve = [{"step": 1, "samples": 4, "loss": 0.5, "scores": {"fsr": 0.1}}]
+    leave(run(0.3, learning_curve=curve), steps=2)
+    assert main(["compare"]) == 0
+    assert "--all" in capsys.readouterr().out
+    assert main(["compare", "--all"]) == 0
+    output = capsys.readouterr().out
+    assert "4 numbers" in output and "--all" not in output
+
+
+@pytest.mark.usefixtures("project")
 def test_the_table_names_settings_and_noise(capsys: pytest.CaptureFixture[str]) -> None:
     seeds = [
         run(rate, "study", name=f"sudoku-trm-s{seed}", seed=seed) for seed, rate in enumerate((0.1, 0.4))

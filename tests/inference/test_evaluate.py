@@ -19,8 +19,8 @@ from serrm.inference.predict import LoadedModel, Predicted, Predictor, load_mode
 from serrm.kernels.cpu.build import has_kernels
 from serrm.kernels.cpu.network import NativeNetwork
 from serrm.puzzles.arc.grids import encode
+from serrm.scoring.metrics import rates
 from serrm.scoring.schema import ModelInfo, RefusedSet, ScoredSet
-from serrm.scoring.tally import rates
 from tests.conftest import MakePath, scoring
 from tests.drawn import CPU
 from tests.oracle import make_oracle
@@ -68,7 +68,7 @@ def test_right_answers_are_counted(checkpoint: Path, arrays: Path, num_wrong: in
     assert result.outcomes.tolist() == [0] * num_wrong + [1] * (5 - num_wrong), "puzzle by puzzle"
     assert result.solved_after_most is None, "the headline has the most steps"
     same, other = puzzles.first(5), puzzles.first(4)
-    assert score(loaded, same).puzzles == result.puzzles != score(loaded, other).puzzles
+    assert score(loaded, same).puzzles_digest == result.puzzles_digest != score(loaded, other).puzzles_digest
 
 
 def test_puzzles_solved_are_kept_after_the_headline_and_the_most_steps(
@@ -100,7 +100,7 @@ def test_the_metric_file_is_complete_with_a_point_of_the_curve_for_every_snapsho
     config = loaded.config
     num = config["parameters"]
     assert result.model_info == ModelInfo(family="se_rrm", parameters=num, parameters_with_task_types=num)
-    assert result.training.settings == loaded.settings.digest()
+    assert result.training.settings_digest == loaded.settings.digest()
     assert (result.training.steps, result.training.flops) == (6, config["training"]["flops"])
     assert "float32" in (result.training.arithmetic or "") and result.arithmetic == result.training.arithmetic
     assert (result.data.train_puzzles, result.data.side, result.data.hash) == (8, 4, config["data_hash"])

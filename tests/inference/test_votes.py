@@ -110,11 +110,11 @@ def test_a_puzzle_counts_by_its_test_inputs_with_its_own_task_type_alone(
     sets = scores_of(loaded, arrays)
     assert list(sets) == ["evaluation", "evaluation, blank task type"]
     found = sets["evaluation"]
-    assert (found.num_puzzles, found.num_test_inputs, found.num_variants) == (2, 3, NUM_VARIANTS)
+    assert (found.num_puzzles, found.num_test_inputs, found.num_votes) == (2, 3, NUM_VARIANTS)
     assert [scores["pass_at_1"] for scores in found.steps.values()] == [0, 0.25, 0.25]
-    assert found.credits == (0.5, 0.0) and found.task_type == "right"
+    assert found.credits == (0.5, 0.0) and found.has_own_task_types
     assert sets["evaluation, blank task type"].steps[4]["pass_at_1"] == 0
-    assert sets["evaluation, blank task type"].task_type == "blank"
+    assert sets["evaluation, blank task type"].task_type_row == "blank"
     first = arc_questions(Predictor(loaded, 2), arrays, 1)
     assert vote(Predictor(loaded, 2), first, (4,))[4].scores()["pass_at_1"] == 1
 

@@ -10,6 +10,8 @@ import yaml
 
 from serrm.cli import main
 from serrm.config import Params, read_params, read_yaml
+from serrm.core.execution import Execution
+from serrm.planning import rehearse as rehearsal
 from serrm.planning.forecast import stages_of
 from serrm.planning.rehearse import miniature, selected
 from serrm.puzzles.tasks import TASKS
@@ -96,6 +98,29 @@ def test_an_unknown_run_is_refused(project: Path, capsys: pytest.CaptureFixture[
     (line,) = capsys.readouterr().err.splitlines()
     assert "--only none: " in line and "maze-hrm-s0" in line
     assert not (project / "data").exists()
+
+
+def test_a_test_set_may_have_the_name_of_a_task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each stage runs once, and a failure concerns only the runs of its own task."""
+    values = read_yaml(ROOT / "profiles" / "ci.yaml")
+    values["tests"] = {"maze": {"task": "sudoku", "file": "mine.csv"}}
+    params = Params.model_validate(values)
+    stages = list[tuple[str, str]]()
+
+    def run(stage: str, name: str, root: Path, folder: Path) -> tuple[str, float]:
+        stages.append((name, stage))
+        return ("no file", 1.0) if (name, stage) == ("maze", failing) else ("", 1.0)
+
+    monkeypatch.setattr(rehearsal, "_run", run)
+    for failing, without_data in (("read_tests", "sudoku"), ("augment", "maze"), ("none", "")):
+        stages.clear()
+        folder = tmp_path / failing
+        folder.mkdir()
+        results = rehearsal.rehearse(params, ROOT, folder, Execution())
+        assert len(stages) == len({*stages}) and stages.count(("maze", "read_tests")) == 1
+        not_run = {name for (name, stage), (error, _) in results.items() if error and stage == "train"}
+        assert not_run == {name for name, run in params.runs.items() if run.task == without_data}
+        assert (results["tables", "tabulate"][0] == "") == (failing == "none")
 
 
 @pytest.mark.slow

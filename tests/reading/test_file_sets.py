@@ -93,7 +93,7 @@ def test_file_sets_are_scored_and_tabulated(trained: MakePath, make_arrays: Make
     )
     assert "mine_4x4" in gallery.examples
     report = Report("made", grouped([run]))
-    rows = {row["Puzzles"]: row for row in tables.file_tests(report).to_dict("records")}
+    rows = {row["Puzzles"]: row for row in tables.file_sets_table(report).to_dict("records")}
     assert rows["mine_4x4"]["n"] == "3" and rows["mine_9x9"]["Solved"] == tables.CANNOT_EXTRAPOLATE
     assert set(headline_scores([run])[run.name]) == {"4x4", "mine_4x4"}
     assert any("Sudoku mine_4x4" in line for line in tables.headline(report).frame["Test puzzles"])

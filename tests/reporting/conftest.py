@@ -11,7 +11,8 @@ from pydantic import TypeAdapter
 from serrm.config import read_params
 from serrm.models.families import ModelSettings
 from serrm.models.registry import flops
-from serrm.reporting.paper import differences, load_paper
+from serrm.reporting.paper import load_paper
+from serrm.reporting.recipes import setting_differences
 from serrm.reporting.report import Inputs, write_report
 from serrm.reporting.results import Report, grouped, paper_costs
 from serrm.scoring.metrics import wilson
@@ -48,7 +49,7 @@ def report_of(files):
     model = TypeAdapter(ModelSettings)
     steps = {key: partial(flops, model.validate_python(values["model"])) for key, values in settings.items()}
     nums = {"sudoku": 1000, "maze": 1000, "arc_agi_1": 3988, "arc_agi_2": 5573}
-    changes = {key: differences(settings[key], paper[key], nums[key[0]]) for key in settings}
+    changes = {key: setting_differences(settings[key], paper[key], nums[key[0]]) for key in settings}
     return Report(
         "made", grouped(map(Evaluation.model_validate, files.values())), settings, changes, steps, cost=COST
     )

@@ -14,10 +14,12 @@ from serrm.reporting.claims import (
     Part,
     claims_table,
     judge,
+    mean_curve,
     overall,
     tally,
 )
 from serrm.scoring.metrics import wilson
+from serrm.scoring.schema import Evaluation
 from tests.reporting.conftest import paper_files, set_rate
 
 
@@ -174,6 +176,16 @@ def test_fewer_augmentations_are_tested_where_there_are_fewer(verdicts, made, nu
     assert verdicts(made, num)["augmentations"] == expected
 
 
+def test_the_numbers_of_augmentations_are_those_of_the_models_of_the_check(report, made):
+    for model in ("trm", "hrm"):
+        made["arc_agi_1", model, 0] = deepcopy(made["arc_agi_1", "trm", 0]) | {"model": model}
+    whole = report(made)
+    for model, num in (("se_rrm", 1000), ("trm", 8), ("hrm", 1000)):
+        whole.settings["arc_agi_1", model] = {"arrays": {"num_augmentations": num}}
+    [part] = judge(whole)["augmentations"]
+    assert part.evidence.startswith("SE-RRM had 1,000 augmentations, TRM had 8, HRM had 1,000.")
+
+
 @pytest.mark.parametrize(
     ("scores", "expected"),
     [
@@ -193,6 +205,18 @@ def test_learning_curves_are_compared_at_the_others_best_score(verdicts, made, s
             low, high = wilson(rate * 200, 200)
             point["scores"] |= {"fsr": rate, "fsr_lo": low, "fsr_hi": high}
     assert verdicts(made)["data_efficient"] == expected
+
+
+def test_seeds_with_other_snapshots_share_a_curve(made):
+    """A change of one run may keep other snapshots; the mean has those that all seeds have."""
+    runs = [Evaluation.model_validate(made["sudoku", "se_rrm", seed]) for seed in (0, 1)]
+    whole = mean_curve(runs, "fsr")
+    points = runs[1].learning_curve
+    more = (points[0].model_copy(update={"step": 1}), *points)
+    runs[1] = runs[1].model_copy(update={"learning_curve": more})
+    assert mean_curve(runs, "fsr") == whole
+    runs[1] = runs[1].model_copy(update={"learning_curve": points[1:]})
+    assert mean_curve(runs, "fsr") == whole[1:]
 
 
 def test_a_run_that_continues_another_says_nothing_about_samples(report, made):

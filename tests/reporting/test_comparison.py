@@ -102,6 +102,24 @@ def test_differences_without_a_line_are_counted() -> None:
     assert everything.num_others == 0
 
 
+def test_the_grids_of_an_example_are_no_numbers() -> None:
+    def permuted(num_identical: int, answer: int) -> Evaluation:
+        example = {
+            "side": 2,
+            "permutation": [0, 1, 3, 2],
+            "question": [1] * 4,
+            "prediction": [answer] * 4,
+            "permuted_question": [1] * 4,
+            "permuted_prediction": [2] * 4,
+        }
+        counts = {"num_pairs": 16, "num_identical": num_identical, "precision": "float32"}
+        sets = {"9x9": scored(100)}
+        return run_scores("made", "trm", sets, equivariance={**counts, "example": example})
+
+    assert comparison_of(permuted(16, 2), permuted(16, 3)).is_same
+    assert comparison_of(permuted(16, 2), permuted(15, 3)).num_others == 1
+
+
 def test_seeds_share_a_line_whose_interval_their_spread_widens() -> None:
     one = compared(revision("old", run(100)), revision("new", run(124)))
     seeds = (
@@ -149,7 +167,7 @@ def test_the_summary_counts_and_the_data_hold_every_number() -> None:
 def test_the_numbers_in_brackets_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """Means are higher or lower, not better or worse; a difference may have no interval."""
     for name in ("rise", "fall"):
-        monkeypatch.setitem(METRICS, name, Metric(name, name, values=are_solved, unit=MEAN))
+        monkeypatch.setitem(METRICS, name, Metric(name, name, values=are_solved, statistic=MEAN))
     sides = []
     for rise, fall, num_solved in ((3.0, 9.0, 100), (9.0, 3.0, 120)):
         part = scored(num_solved)

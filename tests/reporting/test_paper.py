@@ -8,7 +8,8 @@ import pytest
 from scipy.stats import binomtest
 
 from serrm.config import read_params
-from serrm.reporting.paper import differences, load_paper
+from serrm.reporting.paper import load_paper
+from serrm.reporting.recipes import setting_differences
 from serrm.scoring.metrics import wilson
 
 PAPER = load_paper()
@@ -168,7 +169,7 @@ def test_differences_are_in_plain_words():
         },
         "fidelity": {"dropout_at_evaluation": False},
     }
-    assert sorted(map(str, differences(run, paper, 1000))) == [
+    assert sorted(map(str, setting_differences(run, paper, 1000))) == [
         "dropout at evaluation on instead of off",
         "halting probability 0.2 instead of 0.05",
         "optimiser steps 1,326 instead of 36,764",

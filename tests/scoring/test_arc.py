@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from serrm.puzzles.arc.grids import Grid
-from serrm.scoring.metrics import KS, wilson
+from serrm.scoring.metrics import PASS_AT, wilson
 from serrm.scoring.tally import ArcTally, submission
 
 Lines = tuple[tuple[int, ...], ...]
@@ -58,15 +58,15 @@ def reference_ranking(cast: Sequence[Vote], puzzle: str, test: int) -> list[Line
 @given(votes)
 def test_rankings_and_scores_agree_with_a_slow_reference(cast: list[Vote]) -> None:
     tally = tally_of(cast)
-    scores, credits = tally.scores(), {k: [Fraction(0)] * 3 for k in KS}
+    scores, credits = tally.scores(), {k: [Fraction(0)] * 3 for k in PASS_AT}
     for place, (puzzle, answers) in enumerate(ANSWERS.items()):
         for test, answer in enumerate(answers):
             expected = reference_ranking(cast, puzzle, test)
             ranking = tally.ranking(puzzle, test)
             assert [grid.tolist() for grid in ranking] == [as_grid(lines).tolist() for lines in expected]
-            for k in KS:
+            for k in PASS_AT:
                 credits[k][place] += Fraction(int(answer in expected[:k]), len(answers))
-    for k in KS:
+    for k in PASS_AT:
         assert scores[f"pass_at_{k}"] == pytest.approx(float(sum(credits[k]) / 3))
         bounds = wilson(float(sum(credits[k])), 3)
         assert (scores[f"pass_at_{k}_lo"], scores[f"pass_at_{k}_hi"]) == pytest.approx(bounds)

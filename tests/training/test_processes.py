@@ -2,6 +2,7 @@
 
 import logging
 import re
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 
 from serrm.core.execution import Execution
-from serrm.core.processes import Processes
+from serrm.core.processes import Processes, joined_by_torchrun
 from serrm.training import checkpoint as ckpt
 from serrm.training.loop import Record
 from serrm.training.settings import RunSettings
@@ -86,6 +87,18 @@ def test_two_processes_stop_and_one_goes_on(
     assert re.search("processes 2, micro_batch None.*processes 1, micro_batch 4", caplog.text)
     run(settings, arrays, tmp_path / "pieces", micro_batch=4)
     running.assert_same_checkpoint(tmp_path / "two" / "run", tmp_path / "pieces" / "run")
+
+
+def test_processes_that_cannot_connect_name_the_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        variables = {"RANK": 0, "WORLD_SIZE": 2, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+        for name, value in variables.items():
+            monkeypatch.setenv(name, str(value))
+        with pytest.raises(ConnectionError, match=f"127.0.0.1:{port}"), joined_by_torchrun("cpu"):
+            pass
 
 
 def test_a_batch_that_does_not_divide_is_refused() -> None:

@@ -127,7 +127,7 @@ def print_comparison(comparison: "Comparison", root: Path, *, has_all: bool) -> 
         screen.print(text, markup=False, soft_wrap=True)
     if lines:
         screen.print(scores_table(comparison, lines, has_steps=has_all))
-    for text in notes(comparison, root):
+    for text in notes(comparison, root, has_all=has_all):
         screen.print(text, markup=False, soft_wrap=True)
 
 
@@ -158,14 +158,14 @@ def scores_table(comparison: "Comparison", lines: "Sequence[Line]", *, has_steps
     return table
 
 
-def notes(comparison: "Comparison", root: Path) -> Iterator[str]:
+def notes(comparison: "Comparison", root: Path, *, has_all: bool) -> Iterator[str]:
     """Remarks beneath the table: what intervals do not cover, and what else differs."""
     from serrm.reporting.comparison import UNCLEAR
     from serrm.reporting.seeds import seed_spreads
 
     yield from _headlines(comparison)
     if not all(line.are_pairs for line in comparison.changed):
-        yield "* takes both samples as independent: of other puzzles, or it was not kept which of them were solved."
+        yield "* takes both samples as independent: of other puzzles, or of a score that is not kept puzzle by puzzle."
     if any(line.verdict == UNCLEAR for line in comparison.changed):
         yield "unclear: the interval takes the cells of a puzzle as independent, and is too narrow for a verdict."
     if single := dict.fromkeys(line.key for line in comparison.changed if line.num_seeds == 1):
@@ -180,9 +180,14 @@ def notes(comparison: "Comparison", root: Path) -> Iterator[str]:
             more = len(names) - NUM_NAMES
             parts = [*names[:NUM_NAMES], *([f"{more} more"] if more > 0 else [])]
             yield f"Only in {revision.name}: {', '.join(parts)}."
-    if comparison.num_others:
-        num = comparison.num_others
-        yield f"{num} other numbers differ: after other numbers of steps, in curves or searches (--all)."
+    if num := comparison.num_others:
+        if has_all:
+            yield f"{num} numbers without a line differ, such as those of curves, searches and equivariance."
+        else:
+            yield (
+                f"{num} other numbers differ: after other steps or of other metrics (see --all), in curves, searches "
+                "or equivariance."
+            )
 
 
 def _headlines(comparison: "Comparison") -> Iterator[str]:

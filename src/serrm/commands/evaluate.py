@@ -58,16 +58,25 @@ def evaluate(
     if target is not None:
         write_output(target, json.dumps(scores, indent=2) + "\n")
     sets: dict[str, dict[str, Any]] = scores["sets"]
-    names = {name for entry in sets.values() for values in entry.get("steps", {}).values() for name in values}
-    available = {name: metric for task in TASKS for name, metric in metrics_of(task).items() if name in names}
-    metrics = {name: metric for name, metric in available.items() if metric.is_main}
-    headings = [f"{metric.short} {metric.unit.sign}".rstrip() for metric in metrics.values()]
+    scored = {
+        name for entry in sets.values() for values in entry.get("steps", {}).values() for name in values
+    }
+    metrics = {
+        name: metric
+        for task in TASKS
+        for name, metric in metrics_of(task).items()
+        if name in scored and metric.is_listed
+    }
+    headings = [f"{metric.short} {metric.statistic.sign}".rstrip() for metric in metrics.values()]
     lines, remarks = table("grid", "puzzles", "steps", *headings), []
     for name, entry in sets.items():
         for step, values in entry.get("steps", {}).items():
             is_first = step == next(iter(entry["steps"]))
-            rates = (with_interval(values, name, metric.unit.factor) for name, metric in metrics.items())
-            lines.add_row(*((name, str(entry["num_puzzles"])) if is_first else ("", "")), step, *rates)
+            texts = (
+                with_interval(values, metric_name, metric.statistic.factor)
+                for metric_name, metric in metrics.items()
+            )
+            lines.add_row(*((name, str(entry["num_puzzles"])) if is_first else ("", "")), step, *texts)
         lines.add_section()
         remarks += [f"{name}: left out: {entry['reason']}"] if "reason" in entry else []
         remarks += [f"{name}: {text}: {entry[key]}" for key, text in REMARKS.items() if entry.get(key)]

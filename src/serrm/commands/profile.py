@@ -59,7 +59,7 @@ def is_kept_elsewhere(root: Path, params: Path) -> bool:
 def forecast(
     profile: str | None = PROFILE,
     tflops: float | None = TFLOPS,
-    is_list: bool = typer.Option(
+    is_ready_only: bool = typer.Option(
         False,
         "--ready",
         help="Print only the names of the unfinished runs that can start now, the longest first.",
@@ -79,7 +79,7 @@ def forecast(
     stages = stages_of(params)
     if tflops is None and params.profile == open_project().params.profile:
         stages = still_to_do(stages, root)
-    if is_list:
+    if is_ready_only:
         for run in ready_runs(stages):
             typer.echo(run)
     elif stages:

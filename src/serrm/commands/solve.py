@@ -122,7 +122,15 @@ def solve(
     )
     keep_memory()
     has_trace = is_traced or picture is not None
-    options = SolveOptions(budget, seconds, max_steps, precision.value, batch_size, is_exact, has_trace)
+    options = SolveOptions(
+        budget=budget,
+        seconds=seconds,
+        max_steps=max_steps,
+        precision=precision.value,
+        batch_size=batch_size,
+        is_exact=is_exact,
+        has_trace=has_trace,
+    )
     model = load(None if checkpoint is None else existing_folder_of(checkpoint), device=device)
     pairs = model.answers(questions, options)
     answers = in_order(pairs) if is_ordered else (answer for _, answer in pairs)

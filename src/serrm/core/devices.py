@@ -32,7 +32,10 @@ def choose_device(name: str) -> torch.device:
 
 
 def prepare_device(name: str, threads: int | None = None, processes: Processes = ALONE) -> torch.device:
-    """Return the device of that name for this process, with its share of the CPU threads set and its memory kept."""
+    """Return the device of that name for this process, ready for a run.
+
+    Sets this process's share of the CPU threads, keeps freed memory, and makes sums on a GPU repeatable.
+    """
     keep_memory()
     if threads is not None:
         torch.set_num_threads(max(1, threads // processes.num_local))
@@ -76,7 +79,7 @@ def device_of_process(device: torch.device, processes: Processes) -> torch.devic
     if device.index is not None or processes.num_local > torch.cuda.device_count():
         raise ValueError(
             f"device {str(device)!r}: {processes.num_local} processes need a GPU each, "
-            f"this machine has {torch.cuda.device_count()}; set execution.device to cuda or cpu"
+            f"this machine has {torch.cuda.device_count()}; set device in machine.yaml to cuda or cpu"
         )
     torch.cuda.set_device(processes.local_rank)
     return torch.device("cuda", processes.local_rank)

@@ -1,7 +1,7 @@
 """Read files with errors of one line, write files and folders whole or not at all, hash folders.
 
 The `download` stage writes raw files with a `manifest.json` beside them (name, sha256, size, origin of each file).
-`data_hash` names any folder of data in checkpoints and metrics.
+`data_hash` is the hash by which checkpoints and metrics refer to a folder of data.
 """
 
 import csv
@@ -27,17 +27,17 @@ def existing(path: Path) -> Path:
     return path
 
 
-def read_parsed(path: Path, parse: Callable[[bytes], T]) -> T:
+def parse_file(path: Path, parser: Callable[[bytes], T]) -> T:
     """Parse a file with a pydantic parser. ValueError naming the file and the first key that is missing or wrong."""
-    return parsed(existing(path).read_bytes(), str(path), parse)
+    return parse_content(existing(path).read_bytes(), str(path), parser)
 
 
-def parsed(content: bytes, name: str, parse: Callable[[bytes], T]) -> T:
+def parse_content(content: bytes, name: str, parser: Callable[[bytes], T]) -> T:
     """Parse content with a pydantic parser. ValueError with `name` and the first key that is missing or wrong."""
     from pydantic import ValidationError  # not needed by those who only write
 
     try:
-        return parse(content)
+        return parser(content)
     except ValidationError as error:
         first = error.errors()[0]
         where = "/".join(map(str, first["loc"]))
@@ -104,7 +104,7 @@ def csv_text(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 def json_text(value: Any) -> str:
     """Format JSON for files in git: an object or a list that contains no other one takes one line.
 
-    The files below data/ are written by `write_json`.
+    Most files below data/ are written by `write_json`; scores there have the form of the committed ones.
     """
 
     def lines(value: Any, indent: str) -> str:

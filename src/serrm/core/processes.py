@@ -48,7 +48,7 @@ class Processes:
         if num % self.num:
             raise ValueError(
                 f"a batch of {num} slots does not divide by {self.num} processes "
-                "(train.batch_size, execution.processes)"
+                "(train.batch_size, processes in machine.yaml)"
             )
         size = num // self.num
         return slice(self.rank * size, (self.rank + 1) * size)
@@ -114,7 +114,7 @@ def is_first_of_torchrun() -> bool:
 def joined_by_torchrun(device: str) -> Iterator[Processes]:
     """Connect the processes that torchrun has started, for the duration of the block; without torchrun only this one.
 
-    `device` is that of the settings.
+    `device` is that of the settings. ConnectionError if the processes cannot connect.
     """
     if not under_torchrun():
         yield ALONE
@@ -125,8 +125,12 @@ def joined_by_torchrun(device: str) -> Iterator[Processes]:
     if rank:
         logging.getLogger("serrm").setLevel(logging.ERROR)  # only one process logs
     is_on_gpu = torch.cuda.is_available() and device != "cpu"
-    with _as_lost_process():
+    try:
         dist.init_process_group(BACKENDS["cuda" if is_on_gpu else "cpu"], timeout=PATIENCE)
+    except RuntimeError as error:
+        address = f"{os.environ['MASTER_ADDR']}:{os.environ['MASTER_PORT']}"
+        reason = str(error).splitlines()[0]
+        raise ConnectionError(f"the {num} processes could not connect at {address}: {reason}") from error
     try:
         yield Processes(rank, num, local_rank, num_local)
     finally:
@@ -135,7 +139,7 @@ def joined_by_torchrun(device: str) -> Iterator[Processes]:
 
 @contextmanager
 def _as_lost_process() -> Iterator[None]:
-    """Turn the errors of torch.distributed into LostProcess, with one line."""
+    """Turn an error in a message between the processes into LostProcess, with one line."""
     try:
         yield
     except RuntimeError as error:

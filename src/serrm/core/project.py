@@ -5,7 +5,7 @@ from pathlib import Path
 
 import typer
 
-PARAMS, PROFILES, EXECUTION = "params.yaml", "profiles", "machine.yaml"
+PARAMS, PROFILES, MACHINE_FILE = "params.yaml", "profiles", "machine.yaml"
 REHEARSALS = "data/rehearsal"  # one folder per rehearsal, ignored by git and DVC
 PAPER = "paper"  # the profile with the paper's models, with whose settings and FLOPs every run is compared
 REGRESSION = "ci"  # the profile that `make regress` repeats
@@ -78,7 +78,8 @@ class Layout:
         self.logs = data / "logs"  # training logs, one file per run
         self.scores = data / "scores"  # scores, one file per run
         self.predictions = data / "predictions"  # answers for pictures, one folder per run
-        self.provenance = data / "machine"  # seconds, memory, versions, one file per run; outside DVC and git
+        # Seconds, memory, machine and versions (`core.provenance`), one file per run; outside DVC and git.
+        self.provenance = data / "machine"
         self.tables = data / "tables"  # tables as CSV and LaTeX
         self.scratch = root / "data" / "scratch"  # unfinished runs by the hash of their settings, outside DVC
         self.reports = (

@@ -21,7 +21,7 @@ class Purpose(IntEnum):
     HALTING = 4
     SUBSET = 5
     DROPOUT = 6
-    VARIANT = 7
+    ARC_AUGMENTATION = 7
     PAIR = 8
     TRANSLATION = 9
     TASK_TYPE = 10

@@ -1,4 +1,4 @@
-"""Closed groups of parameters, which make up every section of a params file, and their validation."""
+"""Groups of parameters that refuse unknown keys, which make up the sections of a params file, and their errors."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -56,9 +56,9 @@ class KeyOf:
 
 @dataclass(frozen=True, eq=False)  # hashable, as types are
 class EntryOf:
-    """Metadata of a field whose value is settings of one of the classes in a dict; `key` holds the class's name.
+    """Metadata of a field whose value is settings of one of the classes in `known`, by name.
 
-    A name alone stands for settings without further values.
+    The entry `key` of the value is the name of its class. A name alone stands for settings without further values.
     """
 
     known: Mapping[str, type[BaseModel]]
@@ -91,8 +91,8 @@ def setting_error(keys: tuple[str, ...], message: str, value: object) -> Validat
 class Merged:
     """A section merged from several levels (later wins), which remembers the key of every value in the file.
 
-    A level is the key of a mapping in the file, and the mapping. An error about a missing value names the key `home`.
-    An error about the section as a whole names the run's last change, or `home` without changes.
+    A level is the key of a mapping in the file, and the mapping. An error about a missing value names its key below
+    `home`. An error about the section as a whole names the run's last change of it, or `home` if there is none.
     """
 
     def __init__(self, home: str, *levels: tuple[str, Mapping[str, Any]]) -> None:

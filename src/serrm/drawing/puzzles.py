@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Bool, UInt8
 from pydantic import BaseModel, Field
 
-from serrm.core.files import read_parsed
+from serrm.core.files import parse_file
 from serrm.puzzles.look import CellLook, Look
 from serrm.puzzles.tasks import TASKS
 
@@ -205,7 +205,7 @@ class Examples(BaseModel):
 
 def load_examples(path: Path) -> Examples:
     """Read an examples.json. ValueError, with the file, if it is malformed."""
-    return read_parsed(path, Examples.model_validate_json)
+    return parse_file(path, Examples.model_validate_json)
 
 
 def read_examples(path: Path) -> list[Scene]:

@@ -113,7 +113,7 @@ def training_of(loaded: predict.LoadedModel) -> Training:
     """The training of a checkpoint."""
     names = ("arithmetic", "steps", "samples", "flops", "final_loss")
     facts = {name: loaded.config["training"][name] for name in names}
-    return Training(settings=loaded.settings.digest(), **facts)
+    return Training(settings_digest=loaded.settings.digest(), **facts)
 
 
 def learning_curve(predictor: predict.Predictor, arrays: Path, run: ScoringSettings) -> Iterator[CurvePoint]:
@@ -188,10 +188,11 @@ def score_set(
         if gallery is not None:
             gallery.add(puzzles.name, puzzles.side, predicted, lambda n: f"{puzzles.name} puzzle {n + 1}")
     for tally in tallies.values():
-        (tally.sums, tally.answers), *others = predictor.processes.collect((tally.sums, tally.answers))
-        for sums, answers in others:
+        of_processes = predictor.processes.collect((tally.sums, tally.cells_by_answer))
+        (tally.sums, tally.cells_by_answer), *others = of_processes
+        for sums, cells_by_answer in others:
             tally.sums.update(sums)
-            tally.answers.update(answers)
+            tally.cells_by_answer.update(cells_by_answer)
     of_processes = predictor.processes.collect(solved)
     solved = {key: part for of_process in of_processes for key, part in of_process.items()}
     solved_after = {
@@ -205,7 +206,7 @@ def score_set(
         num_blank=sums["gpa", "num"],
         steps={step: tally.scores() for step, tally in tallies.items()},
         headline_steps=headline,
-        puzzles=digest(puzzles.questions, puzzles.answers),
+        puzzles_digest=digest(puzzles.questions, puzzles.answers),
         solved=solved_after[headline],
         solved_after_most=solved_after[most] if most != headline else None,
     )

@@ -6,7 +6,7 @@ from typing import Literal
 from pydantic import Field, NonNegativeInt, PositiveInt, model_validator
 
 from serrm.core.settings import Kind, Settings, setting_error
-from serrm.scoring.schema import TaskType
+from serrm.scoring.schema import TaskTypeRow
 from serrm.training.settings import Fidelity
 
 GUESS_STEPS = 4  # supervision steps per guess, after which answers have settled
@@ -49,7 +49,7 @@ class EvaluateSettings(Settings):
     """Puzzles (ARC-AGI: test inputs) for each point of the learning curve; 0: no curve."""
     examples: NonNegativeInt = 4
     """Predictions of each test set kept for pictures."""
-    task_types: tuple[TaskType, ...] = ("right",)
+    task_types: tuple[TaskTypeRow, ...] = ("right",)
     """Rows of the task-type table to score with (ARC-AGI)."""
     test_time_compute: ComputeSettings | None = None
     """Scores against supervision steps and guesses, where answers can be verified (Sudoku and mazes)."""

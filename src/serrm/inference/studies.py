@@ -24,8 +24,8 @@ from serrm.inference.settings import HEADLINE_STEPS, ComputeSettings, ScoringSet
 from serrm.puzzles.arc.grids import PADDING, decoded_sizes
 from serrm.puzzles.task import GridTask
 from serrm.puzzles.tasks import TASKS, alphabet
+from serrm.scoring.metrics import rates
 from serrm.scoring.schema import ComputePoint, Equivariance, PermutedPuzzle
-from serrm.scoring.tally import rates
 
 
 def puzzles_of_trained_size(loaded: predict.LoadedModel, arrays: Path) -> PuzzleArrays | None:

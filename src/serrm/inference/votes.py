@@ -20,8 +20,8 @@ from serrm.inference import predict
 from serrm.inference.gallery import Gallery
 from serrm.inference.settings import ScoringSettings, usual_headline_steps
 from serrm.models.recurrence import RecurrentModel
-from serrm.scoring.metrics import NUM_ATTEMPTS
-from serrm.scoring.schema import RefusedSet, ScoredSet, TaskType, digest
+from serrm.scoring.metrics import NUM_ANSWERS_ALLOWED
+from serrm.scoring.schema import RefusedSet, ScoredSet, TaskTypeRow, digest
 from serrm.scoring.tally import ArcTally, submission
 
 Tallies = dict[int, ArcTally]  # by number of supervision steps
@@ -49,20 +49,20 @@ def score_votes(
 
 
 def vote_scores(
-    questions: ArcEvaluation, tallies: Tallies, task_type: TaskType = "right", headline: int | None = None
+    questions: ArcEvaluation, tallies: Tallies, task_type: TaskTypeRow = "right", headline: int | None = None
 ) -> ScoredSet:
     """The scores of the votes, and the credit of every puzzle after `headline` steps (by default the usual number)."""
     steps_of_headline = headline or usual_headline_steps(tallies)
     return ScoredSet(
         side=questions.side,
         num_puzzles=len(questions.answers()),
-        task_type=task_type,
+        task_type_row=task_type,
         num_test_inputs=len(questions.arrays),
-        num_variants=questions.num_votes,
+        num_votes=questions.num_votes,
         steps={step: tally.scores() for step, tally in tallies.items()},
         headline_steps=steps_of_headline,
-        puzzles=digest(questions.arrays.questions, questions.arrays.answers),
-        credits=tuple(tallies[steps_of_headline].credits(NUM_ATTEMPTS).values()),
+        puzzles_digest=digest(questions.arrays.questions, questions.arrays.answers),
+        credits=tuple(tallies[steps_of_headline].credits(NUM_ANSWERS_ALLOWED).values()),
     )
 
 
@@ -78,7 +78,7 @@ def vote(
     questions: ArcEvaluation,
     steps: Sequence[int],
     *,
-    task_type: TaskType = "right",
+    task_type: TaskTypeRow = "right",
     seed: int = 0,
     gallery: Gallery | None = None,
 ) -> Tallies:
@@ -118,7 +118,7 @@ def pooled(of_processes: Sequence[Tallies]) -> Tallies:
 
 
 def rows_for_task_type(
-    model: RecurrentModel, task_type: TaskType, seed: int, start: int, batch: Examples
+    model: RecurrentModel, task_type: TaskTypeRow, seed: int, start: int, batch: Examples
 ) -> Float[Tensor, "B W"] | None:
     """Rows of the task-type table: those of the puzzles, zeros, or random ones; None for a model without a table."""
     if model.task_types is None:

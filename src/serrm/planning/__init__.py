@@ -1,1 +1,1 @@
-"""Forecast of the time that a profile takes, and its rehearsal with small models."""
+"""Forecast and rehearsal of a profile, the code that each run uses (stage `hash_code`), and leftovers to prune."""

@@ -41,6 +41,7 @@ IGNORED = (
     "serrm.puzzles.text",
 )
 STAGES = {"training": "stages.train", "scoring": "stages.evaluate"}
+# Scoring imports the settings of the optimiser, whose function that builds the optimiser only training calls.
 IGNORED_IN = {"training": (), "scoring": ("serrm.training.optimizer",)}
 # Fields of a task's record, and modules of its folder, that change a run only through its arrays, or not at all.
 DATA_FIELDS = (
@@ -62,7 +63,7 @@ DATA_FIELDS = (
 DATA_MODULES = ("data", "search", "grammar", "determine", "generate")
 # Fields and modules that change scores. They change a training, too, if its task has `right_answers="any"`: halting and
 # the logged train_fsr then go by the task's rule instead of the label.
-SCORING_FIELDS = ("verify", "right_answers", "open_cells", "allows", "permuted", "metrics", "criteria")
+SCORING_FIELDS = ("verify", "right_answers", "open_cells", "allows", "permuted", "curve_metrics", "criteria")
 SCORING_MODULES = ("rules",)
 
 
@@ -73,7 +74,8 @@ def write_hashes(params: Params, target: Path) -> None:
             run = params.train_settings(name)
             for stage in STAGES:
                 lines = used_code(run, stage)
-                if stage == "scoring":  # a set that is removed from params.yaml leaves its folder
+                if stage == "scoring":
+                    # If a test set is removed from params.yaml, its folder stays, so only this line tells DVC.
                     lines.append(f"tests: {', '.join(params.evaluate_settings(name).tests)}")
                 (folder / f"{name}.{stage}").write_text("".join(f"{line}\n" for line in lines))
 
@@ -84,6 +86,7 @@ def used_code(run: RunSettings, stage: str) -> list[str]:
     scores_answers = stage == "scoring" or task.right_answers == "any"
     task_parts = dict(_task_parts(task, scores_answers))
     run_parts = dict(_entries("run", run) if stage == "training" else _scoring_entries(run))
+    # Stages of all tasks import puzzles.arc through arrays; only runs on ARC-AGI use it, and their record leads to it.
     not_of_stage = (*ENTRY_MODULES, *IGNORED, *IGNORED_IN[stage], "serrm.puzzles.arc")
     modules = import_closure(
         {STAGES[stage], *_modules(run_parts)}, exclude=lambda name: _is_within(name, not_of_stage)

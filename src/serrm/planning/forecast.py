@@ -1,8 +1,9 @@
 """Forecast of the time that a profile takes: the FLOPs of its training runs and evaluations over this machine's rate.
 
-The FLOPs of training are exact. Those of an evaluation are an upper bound, because the search stops at a verified
-answer. The number of published ARC-AGI puzzles that fit a canvas is unknown before the download, so the numbers of
-examples and test inputs are estimates.
+The FLOPs of training are exact. Those of an evaluation on the task's own test sets are an upper bound, because the
+search stops at a verified answer. Test sets of users' files are left out, because their sizes are not known before the
+stage `read_tests`. The number of published ARC-AGI puzzles that fit a canvas is unknown before the download, so the
+numbers of examples and test inputs are estimates.
 """
 
 import heapq
@@ -58,11 +59,12 @@ def stages_of(params: Params) -> Stages:
         stages |= {name: Stage(names[:num]) for num, name in enumerate(names)}
     test_stages = {f"{TEST_STAGE}@{name}": tests.task for name, tests in params.tests.items()}
     stages |= {name: Stage([]) for name in test_stages}
+    own_runs = f"{params.profile}/runs/"
     for name, run in params.runs.items():
         settings_and_counts = params.train_settings(name), params.counts(run.task)
-        # For `random` and for runs of other profiles this names no stage of `stages`, and is ignored.
-        initial = f"train@{run.init.removeprefix(f'{params.profile}/runs/')}"
-        after = [CODE_STAGE, f"build_arrays@{run.task}", initial]
+        after = [CODE_STAGE, f"build_arrays@{run.task}"]
+        if run.init.startswith(own_runs):
+            after.append(f"train@{run.init.removeprefix(own_runs)}")
         stages[f"train@{name}"] = Stage(after, partial(training_flops, *settings_and_counts))
         evaluation = partial(evaluation_flops, *settings_and_counts, params.evaluate_settings(name))
         tests = [stage for stage, task in test_stages.items() if task == run.task]
@@ -77,7 +79,7 @@ def training_flops(run_settings: RunSettings, counts: Counts) -> int:
 
 
 def evaluation_flops(run_settings: RunSettings, counts: Counts, scoring: ScoringSettings) -> int:
-    """FLOPs of all sets at the most steps, the learning curve, equivariance, and a search that verifies no answer."""
+    """FLOPs of the task's own sets at the most steps, the curve, equivariance, and a search that verifies no answer."""
     settings, search, num = scoring.evaluate, scoring.evaluate.test_time_compute, counts.tests[counts.side]
     votes, passes, snapshots = 1, 1, run_settings.train.snapshots
     if isinstance(TASKS[run_settings.kind], ArcTask):  # augmentations of a test input vote
@@ -141,11 +143,11 @@ def ready_runs(stages: Stages) -> list[str]:
     """The runs among unfinished stages that need no other training, in descending order of FLOPs."""
     flops, waiting = Counter[str](), set()
     for name, stage in stages.items():
-        kind, _, run = name.partition("@")
-        if kind not in DATA_STAGES:
+        stage_name, _, run = name.partition("@")
+        if stage_name not in DATA_STAGES:
             flops[run] += stage.flops
         trainings = [before for before in stage.after if before.startswith("train@") and before in stages]
-        if kind == "train" and trainings:
+        if stage_name == "train" and trainings:
             waiting.add(run)
     return [run for run, _ in flops.most_common() if run not in waiting]
 
@@ -168,8 +170,9 @@ def rate_of(params: Params, stages: Stages, execution: Execution, tflops: float 
     from serrm.training.run import build_run_model
     from serrm.training.trial import seconds_of_step
 
-    longest = max(flops, key=lambda name: flops[name]).partition("@")[2]
-    run_settings, device = params.train_settings(longest), prepare_device(execution.device, execution.threads)
+    longest_stage = max(flops, key=lambda name: flops[name])
+    run_settings = params.train_settings(longest_stage.partition("@")[2])
+    device = prepare_device(execution.device, execution.threads)
     side, train = params.counts(run_settings.task).side, run_settings.train
     precision = resolved_precision(train.precision, device)
     changes = {"precision": precision, "batch_size": min(train.batch_size, MAX_BATCH)}

@@ -11,22 +11,22 @@ import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from fnmatch import filter as matching
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from serrm.config import NO_FILES, RANDOM, Params, write_yaml
 from serrm.core.execution import Execution
 from serrm.core.progress import progress_bar
-from serrm.core.project import EXECUTION, PARAMS, PROFILES
+from serrm.core.project import MACHINE_FILE, PARAMS, PROFILES
 from serrm.core.settings import parse
 from serrm.models.families import FAMILIES
 from serrm.models.positions import POSITIONS
 from serrm.planning.forecast import CODE_STAGE, TASK_STAGES, TEST_STAGE
 from serrm.puzzles.tasks import TASKS
 
-StageResults = dict[
-    tuple[str, str], tuple[str, float]
-]  # (task, test set or run; stage) → (error or "", seconds)
+# (task, test set or run; stage) → (error or "", seconds)
+StageResults = dict[tuple[str, str], tuple[str, float]]
 CODE, TABLES = ("code", CODE_STAGE), ("tables", "tabulate")
 NUM_PROCESSES = min(4, os.cpu_count() or 1)  # limited by one machine's memory
 # A head width that suits every kind of positions.
@@ -109,9 +109,10 @@ def _at_most() -> dict[str, int]:
 
 def _shrunk(key: str, value: Any, fixed: Mapping[str, Any], at_most: Mapping[str, int]) -> Any:
     name = key.rpartition(".")[2]  # of a run's changes, such as model.width
-    if isinstance(value, dict):  # a limit in epochs becomes one of a few optimiser steps
+    if isinstance(value, dict):  # a run's length in epochs becomes one in optimiser steps
         return {
-            key.replace("epochs", "steps"): _shrunk(key, item, fixed, at_most) for key, item in value.items()
+            part.replace("epochs", "steps"): _shrunk(part, item, fixed, at_most)
+            for part, item in value.items()
         }
     if name in fixed or name not in at_most:
         return fixed.get(name, value)
@@ -127,7 +128,7 @@ def rehearse(params: Params, root: Path, folder: Path, execution: Execution) -> 
     failed. A failure of hash_code stops no run. Tables are made only if nothing failed.
     """
     one_process = {"threads": 1, "processes": 1, "max_seconds": None}
-    write_yaml(folder / EXECUTION, execution.model_copy(update=one_process).model_dump())
+    write_yaml(folder / MACHINE_FILE, execution.model_copy(update=one_process).model_dump())
     values = params.model_dump(mode="json")
     # Relative paths start at the project's root, not at this folder.
     for name, tests in params.tests.items():
@@ -137,27 +138,30 @@ def rehearse(params: Params, root: Path, folder: Path, execution: Execution) -> 
             values["tasks"][name]["files"] = str(root / task.files)
     write_yaml(folder / PARAMS, values)
     (folder / PROFILES).symlink_to(root / PROFILES)
-    stages = [CODE] + [(task, stage) for task in params.tasks for stage in TASK_STAGES]
-    stages += [(name, TEST_STAGE) for name in params.tests]
-    stages += [(run, stage) for run in params.runs for stage in ("train", "evaluate")] + [TABLES]
-    results, failed = dict.fromkeys(stages, ("not run", 0.0)), set[str]()
+    data = [
+        [CODE],
+        *([(task, stage) for stage in TASK_STAGES] for task in params.tasks),
+        *([(name, TEST_STAGE)] for name in params.tests),
+    ]
+    runs = {name: [(name, stage) for stage in ("train", "evaluate")] for name in params.runs}
+    results = dict.fromkeys([*chain(*data, *runs.values()), TABLES], ("not run", 0.0))
 
-    def run_stages(name: str) -> None:
+    def run_stages(stages: Sequence[tuple[str, str]]) -> None:
         """Run the stages of a task, a test set or a run, up to the first that fails."""
-        for stage in [stage for other, stage in stages if other == name]:
-            error, seconds = _run(stage, name, root, folder)
-            results[name, stage] = error, seconds
+        for name, stage in stages:
+            results[name, stage] = _run(stage, name, root, folder)
             bar.update()
-            if error:
-                failed.add(name)
+            if results[name, stage][0]:
                 return
 
     with ThreadPoolExecutor(NUM_PROCESSES) as pool, progress_bar("rehearsal", len(results)) as bar:
-        list(pool.map(run_stages, [CODE[0], *params.tasks, *params.tests]))
-        failed |= {tests.task for name, tests in params.tests.items() if name in failed}
-        list(pool.map(run_stages, [name for name, run in params.runs.items() if run.task not in failed]))
-        if not failed:
-            run_stages(TABLES[0])
+        list(pool.map(run_stages, data))
+        without_data = {task for task in params.tasks if results[task, TASK_STAGES[-1]][0]}
+        without_data |= {tests.task for name, tests in params.tests.items() if results[name, TEST_STAGE][0]}
+        ready = [runs[name] for name, run in params.runs.items() if run.task not in without_data]
+        list(pool.map(run_stages, ready))
+        if not any(error for key, (error, _) in results.items() if key != TABLES):
+            run_stages([TABLES])
     return results
 
 

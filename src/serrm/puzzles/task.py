@@ -97,8 +97,8 @@ class Task:
     # The title of the report's picture of permuted symbols, empty if usual symbols may not be exchanged; and a note.
     permuted: str = ""
     permuted_note: str = ""
-    # Reports: the metrics of learning curves, with the headline's first; and the plural of a training example.
-    metrics: tuple[str, ...] = ("fsr",)
+    # Reports: the metrics of learning curves, with the main one first; and the plural of a training example.
+    curve_metrics: tuple[str, ...] = ("fsr",)
     examples: str = "puzzles"
     # Pictures: `judge` is (side, prediction, question, answer) → a remark, such as "7 of 51 blanks wrong".
     look: Look
@@ -182,6 +182,6 @@ class GridTask(Task):
 class ArcTask(Task):
     """An ARC-AGI: puzzles are pairs of coloured grids, and variants of a question vote on its answer."""
 
-    metrics: tuple[str, ...] = ("pass_at_2",)
+    curve_metrics: tuple[str, ...] = ("pass_at_2",)
     examples: str = "pairs"
     version: Literal[1, 2]

@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 
-from serrm.core.files import parsed
+from serrm.core.files import parse_content
 from serrm.puzzles.arc.data import SOLUTIONS
 from serrm.reading.arc import grid_of
 from serrm.reading.inputs import Document
@@ -45,7 +45,7 @@ def paired(documents: Sequence[Document]) -> list[tuple[Document, Document | Non
 
 def with_answers(questions: Iterable[Question], solutions: Document) -> list[Question]:
     """The tests of ARC puzzles with their answers. ValueError if a puzzle has too few or too many of them."""
-    answers = parsed(str(solutions.content).encode(), solutions.name, SOLUTIONS.validate_json)
+    answers = parse_content(str(solutions.content).encode(), solutions.name, SOLUTIONS.validate_json)
     complete = list[Question]()
     for name, group in groupby(questions, lambda question: question.name):
         tests, grids = list(group), answers.get(name, [])

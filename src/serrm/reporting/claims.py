@@ -14,8 +14,16 @@ import pandas as pd
 
 from serrm.inference.settings import HEADLINE_STEPS
 from serrm.reporting.paper import Check, load_paper, model_name, set_name, task_name
-from serrm.reporting.results import Report, Score, all_runs, difference, over_seeds, runs_on, score
-from serrm.reporting.results import curve as curve_of_run
+from serrm.reporting.results import (
+    Report,
+    Score,
+    all_runs,
+    difference,
+    in_percent,
+    over_seeds,
+    runs_on,
+    score,
+)
 from serrm.reporting.tables import Table
 from serrm.scoring.intervals import Difference
 from serrm.scoring.metrics import METRICS
@@ -116,7 +124,7 @@ def comparable(_: float, first: Score, second: Score) -> Judgement:
     return verdict, f"difference {interval}"
 
 
-def none(_: float, *scores: Score) -> Judgement:
+def all_zero(_: float, *scores: Score) -> Judgement:
     """Every score is zero."""
     return (FAILS if any(score.value for score in scores) else HOLDS), ""
 
@@ -144,9 +152,19 @@ def lowest_ahead(num: float, *scores: Score) -> Judgement:
     return ahead(0.0, *(min(group, key=lambda score: score.value) for group in groups))
 
 
-RULES: Final[dict[str, Callable[..., Judgement]]] = {
+Rule = Callable[..., Judgement]
+RULES: Final[dict[str, Rule]] = {
     rule.__name__: rule
-    for rule in (ahead, not_behind, comparable, none, nearly_none, others_nearly_none, above, lowest_ahead)
+    for rule in (
+        ahead,
+        not_behind,
+        comparable,
+        all_zero,
+        nearly_none,
+        others_nearly_none,
+        above,
+        lowest_ahead,
+    )
 }
 
 
@@ -156,18 +174,18 @@ RULES: Final[dict[str, Callable[..., Judgement]]] = {
 def by_rule(report: Report, check: Check) -> Iterator[Part]:
     """A part for every task and data set of the check, judged by the check's rule on the models' scores."""
     for task in check.tasks:
-        for name, results in data_sets(report, task, check):
-            yield judge_by_rule(results, task, name, check)
+        for name, of_data_set in data_sets(report, task, check):
+            yield judge_by_rule(RULES[check.rule], of_data_set, task, name, check)
 
 
-def judge_by_rule(report: Report, task: str, name: str, check: Check) -> Part:
-    """The part of a check on one data set, which is called `name` in the report."""
+def judge_by_rule(rule: Rule, report: Report, task: str, name: str, check: Check) -> Part:
+    """The part of a check on one data set, which is called `name` in the report, judged by a rule."""
     name += f" {set_name(check.set)}" if check.set else ""
     statement = f"{name}: {check.words}"
     scores = scores_of(report, task, check.models, check.metric, check.set)
     if missing := [model_name(model) for model in check.models if model not in scores]:
         return Part(statement, UNTESTED, why_untested(report, task, name, missing))
-    verdict, deciding = RULES[check.rule](check.number, *scores.values())
+    verdict, deciding = rule(check.number, *scores.values())
     numbers = [f"{model_name(model)} {score}" for model, score in scores.items()]
     numbers += [deciding] if deciding else []
     return Part(statement, verdict, f"{METRICS[check.metric].name}: {'; '.join(numbers)}.")
@@ -230,10 +248,10 @@ def cannot_take(report: Report, check: Check) -> Iterator[Part]:
 def more_steps(report: Report, check: Check) -> Iterator[Part]:
     """A model (the check's one) after more steps than in training against 16 steps, by the same runs."""
     (model,) = check.models
-    for name, results in data_sets(report, "sudoku", check):
+    for name, of_data_set in data_sets(report, "sudoku", check):
         scores = {
             steps: by_model[model]
-            for steps, by_model in by_steps(results, check.models).items()
+            for steps, by_model in by_steps(of_data_set, check.models).items()
             if by_model and steps >= HEADLINE_STEPS
         }
         verdict, evidence = UNTESTED, "More steps than in training were not scored."
@@ -264,23 +282,38 @@ def by_steps(report: Report, models: Sequence[str]) -> dict[int, dict[str, Score
 
 def augmentations(report: Report, check: Check) -> Iterator[Part]:
     """The first model is not behind the others, where it had fewer augmentations."""
-    check = check.model_copy(update={"rule": not_behind.__name__})
     for task in check.tasks:
-        for name, results in data_sets(report, task, check):
-            part = judge_by_rule(results, task, name, check)
+        for name, of_data_set in data_sets(report, task, check):
+            part = judge_by_rule(not_behind, of_data_set, task, name, check)
             if part.verdict != UNTESTED:
-                keys = [(runs_on(results.results, task, model)[0].task, model) for model in check.models]
-                first, *others = (report.settings[key]["arrays"]["num_augmentations"] for key in keys)
+                nums = num_augmentations(of_data_set, task, check.models)
+                first, *others = nums.values()
                 if first >= min(others):
-                    evidence = f"SE-RRM had {first:,} augmentations, TRM and HRM had {min(others):,}."
-                    part = part._replace(verdict=UNTESTED, evidence=evidence)
+                    part = part._replace(verdict=UNTESTED, evidence=augmentations_text(nums))
             yield part
+
+
+def num_augmentations(report: Report, task: str, models: Iterable[str]) -> dict[str, int]:
+    """The numbers of augmentations of models that ran on a task."""
+    keys = {model: (runs_on(report.results, task, model)[0].task, model) for model in models}
+    return {model: report.settings[key]["arrays"]["num_augmentations"] for model, key in keys.items()}
+
+
+def augmentations_text(nums: Mapping[str, int]) -> str:
+    """Such as "SE-RRM had 8 augmentations, TRM and HRM had 1,000."."""
+    first, *others = nums
+    names_by_num: dict[int, list[str]] = {}
+    for model in others:
+        names_by_num.setdefault(nums[model], []).append(model_name(model))
+    texts = [f"{model_name(first)} had {nums[first]:,} augmentations"]
+    texts += [f"{' and '.join(names)} had {num:,}" for num, names in names_by_num.items()]
+    return f"{', '.join(texts)}."
 
 
 def permutation(report: Report, check: Check) -> Iterator[Part]:
     """SE-RRM on puzzles with permuted symbols; rounding may decide an answer, which refutes nothing."""
-    for (task, model), runs in report.results.items():
-        counts = [run.equivariance for run in runs if run.equivariance] if model == SE_RRM else []
+    for (data_set, variant), runs in report.results.items():
+        counts = [run.equivariance for run in runs if run.equivariance] if variant == SE_RRM else []
         if counts:
             same, num = sum(count.num_identical for count in counts), sum(count.num_pairs for count in counts)
             precision = (
@@ -288,30 +321,42 @@ def permutation(report: Report, check: Check) -> Iterator[Part]:
             )
             evidence = f"{same:,} of {num:,} predictions are the same{precision}."
             verdict = HOLDS if same == num else UNDECIDED if same else FAILS
-            yield Part(f"{task_name(task)}: {check.words}", verdict, evidence)
+            yield Part(f"{task_name(data_set)}: {check.words}", verdict, evidence)
 
 
-def curve(runs: Sequence[Evaluation], metric: str) -> list[tuple[float, Score]]:
-    """The learning curve of a model over its seeds: mean numbers of samples processed, with scores."""
-    points = zip(*(curve_of_run(run, metric) for run in runs), strict=True)
+def mean_curve(runs: Sequence[Evaluation], metric: str) -> list[tuple[float, Score]]:
+    """The learning curve of a variant over its seeds: mean numbers of samples processed, with scores.
+
+    It has the snapshots after optimiser steps that all seeds have in common.
+    """
+    curves = [{point.step: point for point in run.learning_curve if metric in point.scores} for run in runs]
+    points = [
+        [curve[step] for curve in curves]
+        for step in (curves[0] if curves else ())
+        if all(step in curve for curve in curves)
+    ]
     return [
-        (fmean(samples for samples, _ in seeds), over_seeds([score[:3] for _, score in seeds], 0))
+        (
+            fmean(point.samples for point in seeds),
+            over_seeds([in_percent(runs[0].kind, metric, point.scores) for point in seeds], 0),
+        )
         for seeds in points
     ]
 
 
 def data_efficient(report: Report, check: Check) -> Iterator[Part]:
-    """SE-RRM's learning curve before and after as many samples as the best score of each other model took.
+    """SE-RRM against the best score of each other model on its learning curve, after as many samples.
 
+    The claim holds if SE-RRM's last score up to there is ahead, and fails if its next score from there on is behind.
     Only for runs that start from random weights: a run that continues another has seen more samples than its own.
     """
-    for (task, model), runs in report.results.items():
-        seeds = [*runs, *report.results.get((task, SE_RRM), [])]
-        if model not in check.models or any(run.name in report.init for run in seeds):
+    for (data_set, variant), runs in report.results.items():
+        se_rrm_runs = report.results.get((data_set, SE_RRM), [])
+        if variant not in check.models or any(run.name in report.init for run in [*runs, *se_rrm_runs]):
             continue
         metric = runs[0].main_metric
-        samples, best = max(curve(runs, metric), key=lambda point: point[1].value, default=(0.0, None))
-        se_rrm = curve(report.results.get((task, SE_RRM), []), metric)
+        samples, best = max(mean_curve(runs, metric), key=lambda point: point[1].value, default=(0.0, None))
+        se_rrm = mean_curve(se_rrm_runs, metric)
         before = [point for point in se_rrm if point[0] <= samples]
         if best and best.value and before:
             after = next((score for num, score in se_rrm if num >= samples), se_rrm[-1][1])
@@ -320,14 +365,14 @@ def data_efficient(report: Report, check: Check) -> Iterator[Part]:
                 verdict = HOLDS
             else:
                 verdict = FAILS if ahead(0.0, best, after)[0] == HOLDS else UNDECIDED
-            statement = f"{task_name(task)}: ahead of {model_name(model)} after no more samples"
-            numbers = f"{model_name(model)}'s best snapshot {best} after {samples:,.0f} samples; "
+            statement = f"{task_name(data_set)}: ahead of {model_name(variant)} after no more samples"
+            numbers = f"{model_name(variant)}'s best snapshot {best} after {samples:,.0f} samples; "
             numbers += f"{model_name(SE_RRM)} {score_before} after {num_before:,.0f} samples"
             yield Part(statement, verdict, f"{METRICS[metric].name}: {numbers}.")
 
 
 def parameters(report: Report, check: Check) -> Iterator[Part]:
-    """The parameters of the paper's models of Sudoku; less than half is a fraction."""
+    """The parameters of the paper's models of Sudoku. The paper says "only a fraction", which we take as under half."""
     costs = {model: cost.parameters for model in check.models if (cost := report.cost("sudoku", model))}
     if len(costs) < len(check.models):
         return
@@ -355,7 +400,7 @@ CHECKS: Final[Mapping[str, Callable[[Report, Check], Iterator[Part]]]] = dict.fr
 
 
 def judge(report: Report) -> dict[str, list[Part]]:
-    """The parts of every claim with their verdicts; of an untested claim one part, which says what it lacks.
+    """The parts of every claim with verdicts; an untested claim has one part, with what it lacks if that is known.
 
     Runs on tasks that the paper does not have test no claim.
     """

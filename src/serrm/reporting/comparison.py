@@ -1,7 +1,7 @@
 """Compare the scores of two revisions: the differences with their intervals and a verdict in words.
 
-A difference is the second revision's score minus the first's. Several seeds of a task and model are one line. Scores
-and intervals are computed as for the claims (`serrm.reporting.results.difference`).
+A difference is the second revision's score minus the first's. Several seeds of a variant on a data set are one line.
+Scores and intervals are computed as for the claims (`serrm.reporting.results.difference`).
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -27,7 +27,7 @@ class Line(NamedTuple):
     """A score at both revisions."""
 
     run: str
-    """The run's name, or task, model and number of seeds."""
+    """The run's name, or data set, variant and number of seeds."""
     key: Key
     set: str
     metric: str
@@ -45,10 +45,11 @@ class Line(NamedTuple):
 class Comparison:
     """The scores of two revisions, one line per score that both have.
 
-    `num_others` counts the numbers of runs and sets in both revisions that differ and have no line: scores after other
-    numbers of steps, learning curves, searches. `only` has, for the first and for the second revision, the names of
-    runs and of sets of runs that only this revision has. `headlines` has the runs and sets whose headline steps
-    differ: both numbers, and the number after which they are compared (None if they have none in common).
+    `num_others` is how many numbers differ and have no line, of the runs and sets that both revisions have: scores
+    after other numbers of steps and of other metrics, learning curves, searches, equivariance. `only` has, for the
+    first and for the second revision, the names of runs and of sets of runs that only this revision has. `headlines`
+    has the runs and sets whose headline steps differ: both numbers, and the number after which they are compared (None
+    if they have none in common).
     """
 
     first: Revision
@@ -99,10 +100,9 @@ def compared(first: Revision, second: Revision, *, has_all: bool = False) -> Com
     for key in [key for key in second_runs if key in first_runs]:
         runs = first_runs[key], second_runs[key]
         for name, steps in _scored(*runs, has_all=has_all):
-            kind = runs[1][0].kind
-            for metric, record in metrics_of(kind).items():
+            for metric, record in metrics_of(runs[1][0].kind).items():
                 first_score, second_score = (score(seeds, metric, name, steps) for seeds in runs)
-                if first_score and second_score and (has_all or record.is_main):
+                if first_score and second_score and (has_all or record.is_listed):
                     lines.append(_line(key, runs, name, metric, steps, first_score, second_score))
     names = [name for name in second.runs if name in first.runs]
     changes = {name: list(changes_of(first, second, name)) for name in names}
@@ -184,7 +184,7 @@ def verdict(delta: Difference, metric: Metric) -> str:
         return UNDECIDED
     if metric.is_per_cell:
         return UNCLEAR
-    better, worse = (HIGHER, LOWER) if metric.unit is MEAN else (BETTER, WORSE)
+    better, worse = (HIGHER, LOWER) if metric.statistic is MEAN else (BETTER, WORSE)
     return better if delta.low > 0 else worse
 
 
@@ -216,13 +216,17 @@ def _num_others(first: Evaluation, second: Evaluation, lines: Iterable[Line]) ->
 
 
 COMPARED: Final = ("sets", "learning_curve", "first_verified", "guesses", "equivariance")
-NOT_COMPARED: Final = {"puzzles", "solved", "solved_after_most", "credits", "reason", "headline_steps"}
+# Outcomes of single puzzles, which older scores do not have; grids and texts; and what has a sentence of its own.
+NOT_COMPARED: Final = {
+    *("puzzles", "solved", "solved_after_most", "credits"),
+    *("example", "reason", "headline_steps"),
+}
 
 
 def numbers(run: Evaluation) -> dict[tuple[str | int, ...], Any]:
-    """All numbers of a run's scores by their keys, without the ends of intervals, which follow from them.
+    """The numbers of a run's scores by their keys, with words such as a set's `status`.
 
-    The outcomes of single puzzles are left out, because older scores do not have them.
+    Ends of intervals are left out, as they follow from the scores.
     """
 
     def leaves(value: Any, keys: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], Any]]:

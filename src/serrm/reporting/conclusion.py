@@ -9,7 +9,7 @@ from serrm.scoring.metrics import METRICS
 
 
 class Ranking(NamedTuple):
-    """The main models' scores on the main set of a task, best first, and whether the first is ahead of all others."""
+    """The main models' scores on a data set's main test set, best first, and whether the first leads all others."""
 
     name: str
     metric: str
@@ -18,7 +18,9 @@ class Ranking(NamedTuple):
 
     def __str__(self) -> str:
         """Such as "Sudoku 9×9 (FSR: SE-RRM 96.88, TRM 91.02, HRM 89.06)"."""
-        numbers = ", ".join(f"{model_name(model)} {score.value:.2f}" for model, score in self.scores.items())
+        numbers = ", ".join(
+            f"{model_name(variant)} {score.value:.2f}" for variant, score in self.scores.items()
+        )
         return f"{self.name} ({self.metric}: {numbers})"
 
 
@@ -34,7 +36,8 @@ def conclusion(report: Report) -> str:
         if ranking.has_winner:
             winners.setdefault(next(iter(ranking.scores)), []).append(str(ranking))
     sentences = [
-        f"{model_name(model)} is ahead of all others on {_listed(sets)}." for model, sets in winners.items()
+        f"{model_name(variant)} is ahead of all others on {_listed(sets)}."
+        for variant, sets in winners.items()
     ]
     if undecided := [str(ranking) for ranking in ranked if not ranking.has_winner]:
         reason = "because the 95% interval of a difference includes zero"
@@ -43,24 +46,26 @@ def conclusion(report: Report) -> str:
 
 
 def rankings(report: Report) -> list[Ranking]:
-    """The rankings of the main models, one per task, on the main set of the first of them."""
+    """The rankings of the main models, one per data set, on the main set of the first model's run."""
     ranked = []
-    for task in dict.fromkeys(task for task, _ in report.results):
+    for data_set in dict.fromkeys(data_set for data_set, _ in report.results):
         runs = {
-            model: report.results[task, model]
-            for model in main_models(report.results)
-            if (task, model) in report.results
+            variant: report.results[data_set, variant]
+            for variant in main_models(report.results)
+            if (data_set, variant) in report.results
         }
         if not runs:
             continue
         first = next(iter(runs.values()))[0]
-        results = {model: score(seeds, first.main_metric, first.main_set) for model, seeds in runs.items()}
-        scores = {model: result for model, result in results.items() if result}
+        results = {
+            variant: score(seeds, first.main_metric, first.main_set) for variant, seeds in runs.items()
+        }
+        scores = {variant: result for variant, result in results.items() if result}
         scores = dict(sorted(scores.items(), key=lambda item: -item[1].value))
         if len(scores) > 1:
             best, *others = scores.values()
             has_winner = all(difference(best, other).low > 0 for other in others)
-            name = puzzle_set(task, first.main_set)
+            name = puzzle_set(data_set, first.main_set)
             ranked.append(Ranking(name, METRICS[first.main_metric].short, scores, has_winner))
     return ranked
 

@@ -18,8 +18,9 @@ from matplotlib.figure import Figure
 from serrm.drawing import svg
 from serrm.drawing.puzzles import DrawnPuzzle, Panel, as_tokens
 from serrm.puzzles.tasks import TASKS
-from serrm.reporting.paper import load_paper, model_name, style, task_name
+from serrm.reporting.paper import load_paper, model_name, task_name
 from serrm.reporting.results import Report, Score, all_runs, curve, runs_on, score, search_score
+from serrm.reporting.style import style
 from serrm.reporting.tables import compute_points, main_models
 from serrm.scoring.metrics import METRICS
 from serrm.scoring.schema import Evaluation, PermutedPuzzle
@@ -61,15 +62,15 @@ def build_figures(report: Report) -> dict[str, str]:
 def depth(report: Report) -> Figure | None:
     """Solved 9×9 Sudoku against the number of supervision steps: ours solid, the paper's dashed."""
     main = main_models(report.results)
-    runs_of = {model: runs_on(report.results, "sudoku", model, "9x9") for model in main}
-    runs_of = {model: runs for model, runs in runs_of.items() if runs and "9x9" in runs[0].scored}
+    runs_of = {variant: runs_on(report.results, "sudoku", variant, "9x9") for variant in main}
+    runs_of = {variant: runs for variant, runs in runs_of.items() if runs and "9x9" in runs[0].scored}
     if not runs_of:
         return None
     figure, (axes,) = _panels(1)
-    for model, runs in runs_of.items():
+    for variant, runs in runs_of.items():
         steps = runs[0].scored["9x9"].steps
         points = [(num, value) for num in steps if (value := score(runs, "fsr", "9x9", num))]
-        _draw(axes, points, model_name(model), label=f"{model_name(model)}, ours")
+        _draw(axes, points, model_name(variant), label=f"{model_name(variant)}, ours")
     paper_table = load_paper().score_tables["2"]
     look = {"linestyle": "--", "markerfacecolor": "white", "linewidth": 1.4}
     for row in paper_table.rows:
@@ -88,22 +89,24 @@ def depth(report: Report) -> Figure | None:
 
 
 def learning_curves(report: Report) -> Figure | None:
-    """Scores against samples processed: a panel per task and metric, without those whose scores are all zero."""
+    """Scores against samples processed: a panel per data set and metric, without those whose scores are all zero."""
     main = main_models(report.results)
     runs = [run for run in all_runs(report.results) if run.learning_curve and run.variant in main]
     panels = [
-        (task, metric)
-        for task, kind in dict.fromkeys((run.task, run.kind) for run in runs)
-        for metric in TASKS[kind].metrics
-        if any(point.scores.get(metric) for run in runs if run.task == task for point in run.learning_curve)
+        (data_set, metric)
+        for data_set, task in dict.fromkeys((run.task, run.kind) for run in runs)
+        for metric in TASKS[task].curve_metrics
+        if any(
+            point.scores.get(metric) for run in runs if run.task == data_set for point in run.learning_curve
+        )
     ]
     if not panels:
         return None
     figure, axes_of = _panels(len(panels))
-    for axes, (task, metric) in zip(axes_of, panels, strict=True):
-        for run in (run for run in runs if run.task == task):
+    for axes, (data_set, metric) in zip(axes_of, panels, strict=True):
+        for run in (run for run in runs if run.task == data_set):
             _draw(axes, curve(run, metric), model_name(run.variant), label=model_name(run.variant))
-        axes.set(title=task_name(task), xlabel="Samples processed")
+        axes.set(title=task_name(data_set), xlabel="Samples processed")
         axes.set_xlim(0, None)
         axes.locator_params(axis="x", nbins=5)
         _percent(axes, metric)
@@ -111,7 +114,7 @@ def learning_curves(report: Report) -> Figure | None:
 
 
 def training_loss(report: Report, logs: Mapping[str, Sequence[Record]]) -> str:
-    """The training loss of the main models' runs against optimiser steps, a panel per task, as an SVG document.
+    """The training loss of the main models' runs against optimiser steps, a panel per data set, as an SVG document.
 
     `logs` has the records of a training log by run. Empty without records.
     """
@@ -119,15 +122,15 @@ def training_loss(report: Report, logs: Mapping[str, Sequence[Record]]) -> str:
     runs = [run for run in all_runs(report.results) if run.variant in main and logs.get(run.name)]
     if not runs:
         return ""
-    tasks = [*dict.fromkeys(run.task for run in runs)]
+    data_sets = [*dict.fromkeys(run.task for run in runs)]
     with matplotlib.rc_context(LOOK):
-        figure, axes_of = _panels(len(tasks))
-        for axes, task in zip(axes_of, tasks, strict=True):
-            for run in (run for run in runs if run.task == task):
+        figure, axes_of = _panels(len(data_sets))
+        for axes, data_set in zip(axes_of, data_sets, strict=True):
+            for run in (run for run in runs if run.task == data_set):
                 steps, losses = ([record[key] for record in logs[run.name]] for key in ("step", "loss"))
                 name = model_name(run.variant)
                 axes.plot(steps, losses, color=style(name)[0], linewidth=1.4, label=name)
-            axes.set(title=task_name(task), xlabel="Optimiser steps", ylabel="Loss", yscale="log")
+            axes.set(title=task_name(data_set), xlabel="Optimiser steps", ylabel="Loss", yscale="log")
             axes.set_xlim(0, None)
         return svg_text(framed(figure, "Training loss", f"Profile {report.profile}."))
 
@@ -136,14 +139,14 @@ def compute(report: Report) -> Figure | None:
     """Solved puzzles against FLOPs: one attempt up to its first verified answer, and beside it guesses."""
     if not (points := compute_points(report)):
         return None
-    panels = list(dict.fromkeys((task, method) for task, _, method in points))
+    panels = list(dict.fromkeys((data_set, method) for data_set, _, method in points))
     figure, axes_of = _panels(len(panels))
-    for (task, model, method), group in points.items():
-        scores, name = [(flops, search_score(search)) for flops, search in group], model_name(model)
-        _draw(axes_of[panels.index((task, method))], scores, name, label=name)
+    for (data_set, variant, method), group in points.items():
+        scores, name = [(flops, search_score(search)) for flops, search in group], model_name(variant)
+        _draw(axes_of[panels.index((data_set, method))], scores, name, label=name)
     all_flops = [flops for group in points.values() for flops, _ in group]
-    for axes, (task, method) in zip(axes_of, panels, strict=True):
-        axes.set(title=f"{task_name(task)}: {method}", xscale="log")
+    for axes, (data_set, method) in zip(axes_of, panels, strict=True):
+        axes.set(title=f"{task_name(data_set)}: {method}", xscale="log")
         axes.set_xlabel("FLOPs per puzzle, all attempts together")
         axes.set_xlim(min(all_flops) / 1.5, max(all_flops) * 1.5)
         _percent(axes, "fsr")
@@ -206,7 +209,8 @@ def permuted(report: Report, task: str) -> str:
 
     Only comparisons of predictions in float32 are shown, because other arithmetic rounds x and πx differently.
     """
-    runs = [run for model in main_models(report.results) for run in runs_on(report.results, task, model)[:1]]
+    main = main_models(report.results)
+    runs = [run for variant in main for run in runs_on(report.results, task, variant)[:1]]
     rows = [(run, run.equivariance) for run in runs if run.equivariance and run.equivariance.is_in_float32]
     others = [
         model_name(run.variant) for run in runs if run.equivariance and not run.equivariance.is_in_float32

@@ -16,8 +16,9 @@ from matplotlib.figure import Figure
 
 from serrm.models.families import FAMILIES
 from serrm.reporting import figures, tables
-from serrm.reporting.paper import load_paper, model_name, style
+from serrm.reporting.paper import load_paper, model_name
 from serrm.reporting.results import Report, over_seeds, score, search_score
+from serrm.reporting.style import style
 
 PROFILE: Final = "published"
 FOLDER: Final = Path("docs/experiments/hard_sudoku")
@@ -37,8 +38,8 @@ NUM_TRAINING: Final = 1_000  # puzzles of Sudoku-Extreme, in the paper and in pr
 OWN_TEST_FILE, SUBSTITUTE = "Sudoku-Extreme's test file", "a substitute for Sudoku-Extreme's test file"
 
 
-class Point(NamedTuple):
-    """A system with its training FLOPs and percent of puzzles solved, as in the CSV beside the picture.
+class FlopsPoint(NamedTuple):
+    """A point of the picture, a system with its training FLOPs and percent of puzzles solved; a row of the CSV.
 
     `by` says who trained it: OURS, PAPERS or PEERS. `low` and `high` are the ends of the 95% interval, where known.
     """
@@ -58,13 +59,13 @@ class Point(NamedTuple):
     source: str
 
 
-def points(report: Report, root: Path) -> list[Point]:
+def points(report: Report, root: Path) -> list[FlopsPoint]:
     """All points: ours of profile `published`, the paper's, the peers'."""
     return [*_ours(report, root), *_papers(report), *_peers(root)]
 
 
-def _ours(report: Report, root: Path) -> Iterator[Point]:
-    for (_, model), runs in report.results.items():
+def _ours(report: Report, root: Path) -> Iterator[FlopsPoint]:
+    for (_, variant), runs in report.results.items():
         scores = {"one attempt": score(runs, "fsr", "9x9")}
         if searches := [search for run in runs for search in run.guesses[-1:]]:
             by_seed = [search_score(search)[:3] for search in searches]
@@ -73,8 +74,8 @@ def _ours(report: Report, root: Path) -> Iterator[Point]:
         for attempts, result in scores.items():
             if result is None:
                 continue
-            name = f"{model_name(model)}, {attempts}"
-            yield Point(
+            name = f"{model_name(variant)}, {attempts}"
+            yield FlopsPoint(
                 by=OURS,
                 system=f"{name}, {len(result.seeds)} seeds" if len(result.seeds) > 1 else name,
                 family=runs[0].model_info.family,
@@ -92,7 +93,7 @@ def _ours(report: Report, root: Path) -> Iterator[Point]:
     path = FOLDER / "guesses.json"
     search = json.loads((root / path).read_text(encoding="utf-8"))
     last = search["within"][-1]
-    yield Point(
+    yield FlopsPoint(
         by=OURS,
         system=f"{search['checkpoint']}, at most {last['steps']:,} steps",
         family="se_rrm",
@@ -109,16 +110,16 @@ def _ours(report: Report, root: Path) -> Iterator[Point]:
     )
 
 
-def _papers(report: Report) -> Iterator[Point]:
+def _papers(report: Report) -> Iterator[FlopsPoint]:
     table, key = load_paper().score_tables["1"], "9x9/fsr"
     for row in table.rows:
         entry, cost = row.entries.get(key), report.cost("sudoku", row.variant)
         if cost and entry and entry.numbers:
             solved, *interval = map(float, entry.numbers)
-            yield Point(
+            yield FlopsPoint(
                 by=PAPERS,
                 system=f"{row.name}, the paper",
-                family=row.variant.removesuffix("_mlp"),
+                family=row.variant.removesuffix("_mlp"),  # TRM's row is that of its variant trm_mlp
                 num_training=NUM_TRAINING,
                 flops=float(cost.flops),
                 is_estimated=False,
@@ -132,9 +133,9 @@ def _papers(report: Report) -> Iterator[Point]:
             )
 
 
-def _peers(root: Path) -> Iterator[Point]:
+def _peers(root: Path) -> Iterator[FlopsPoint]:
     for row in pd.read_csv(root / FOLDER / "peers.csv").to_dict("records"):
-        yield Point(
+        yield FlopsPoint(
             by=PEERS,
             system=row["system"],
             family="" if pd.isna(row["family"]) else row["family"],
@@ -151,23 +152,23 @@ def _peers(root: Path) -> Iterator[Point]:
         )
 
 
-def to_csv(systems: Sequence[Point]) -> str:
+def to_csv(points: Sequence[FlopsPoint]) -> str:
     """The points as a CSV file."""
-    frame = pd.DataFrame(systems).astype({"num_puzzles": "Int64"})
+    frame = pd.DataFrame(points).astype({"num_puzzles": "Int64"})
     frame["flops"] = [f"{flops:.3e}".replace("e+", "e") for flops in frame["flops"]]
     return tables.to_csv(frame)
 
 
-def caption(systems: Sequence[Point]) -> str:
+def caption(points: Sequence[FlopsPoint]) -> str:
     """Whose puzzles they are, and what is counted and what estimated."""
 
     def num_puzzles(by: str, has_search: bool = False) -> str:
-        same = [point for point in systems if (point.by, point.has_search) == (by, has_search)]
+        same = [point for point in points if (point.by, point.has_search) == (by, has_search)]
         return tables.counts_text(point.num_puzzles for point in same)
 
     other_training_sets = {
         point.system.partition(",")[0]: f"{point.num_training:,}"
-        for point in systems
+        for point in points
         if point.num_training != NUM_TRAINING
     }
     exceptions = "".join(f"; {system} on {number}" for system, number in other_training_sets.items())
@@ -181,12 +182,12 @@ def caption(systems: Sequence[Point]) -> str:
     )
 
 
-def picture(systems: Sequence[Point]) -> str:
+def picture(points: Sequence[FlopsPoint]) -> str:
     """The points as an SVG document: colours by family, markers by whose they are, hollow with search."""
     with matplotlib.rc_context(figures.LOOK):
         figure = Figure(figsize=(9.2, 5.4), layout="constrained")
-        axes, labels = figure.subplots(), dict[str, Point]()
-        for point in systems:
+        axes, labels = figure.subplots(), dict[str, FlopsPoint]()
+        for point in points:
             colour = _colour(point.family)
             face = "white" if point.has_search else colour
             if point.low is not None and point.high is not None:
@@ -209,10 +210,10 @@ def picture(systems: Sequence[Point]) -> str:
         axes.plot([], [], "o", color=figures.MUTED, markerfacecolor="white", label="with search")
         axes.set(xscale="log", xlim=(3e14, 1e20), xlabel="Training FLOPs")
         axes.set(ylim=(-3, 104), ylabel="Hard 9×9 Sudoku solved (%)")
-        return figures.svg_text(figures.framed(figure, "Hard Sudoku by training FLOPs", caption(systems)))
+        return figures.svg_text(figures.framed(figure, "Hard Sudoku by training FLOPs", caption(points)))
 
 
-def _place_labels(labels: Mapping[str, Point]) -> dict[str, tuple[bool, float]]:
+def _place_labels(labels: Mapping[str, FlopsPoint]) -> dict[str, tuple[bool, float]]:
     """Whether a label stands left of its marker, and how many type points it is lowered, so that no two overlap.
 
     It stands left if another marker is beside its own, to the right. From the top down, a label that would overlap one

@@ -29,9 +29,8 @@ BEGIN: Final = "<!-- serrm overview: begin -->"
 END: Final = "<!-- serrm overview: end -->"
 PICTURE: Final = "hard_sudoku.svg"
 FLOPS: Final = "Training FLOPs"
-Profiles = Mapping[
-    str, tuple[Report, Sequence[Entry]]
-]  # profile → its report, and the entries of one paper table
+# profile → its report, and the entries of one paper table
+Profiles = Mapping[str, tuple[Report, Sequence[Entry]]]
 
 
 def overview(reports: Sequence[Report], caption: str | None) -> str:
@@ -57,7 +56,7 @@ def overview(reports: Sequence[Report], caption: str | None) -> str:
 
 
 def claims_section(reports: Sequence[Report]) -> str:
-    """Every claim with its verdict per profile and, if it has several tested parts, how many of them hold."""
+    """Every claim with its verdict per profile and, if it has several parts, how many of the tested ones hold."""
     judgements = {report.profile: judge(report) for report in reports}
     lines, num_tested, num_decided = [], 0, 0
     for key, claim in load_paper().claims.items():
@@ -100,13 +99,12 @@ def scores_section(number: str, paper_table: ScoreTable, reports: Sequence[Repor
     metrics = (
         dict.fromkeys(column.metric for column in paper_table.columns.values()) if number == "1" else [None]
     )
+    paper_cost = reports[0].cost  # the same in every report
     parts = [f"### Table {number}: {paper_table.title}"]
     for metric in metrics:
         keys = [key for key, column in paper_table.columns.items() if metric in (None, column.metric)]
         rows = [
-            line
-            for row in paper_table.rows
-            for line in _rows(paper_table, row, keys, profiles, reports[0].cost)
+            line for row in paper_table.rows for line in _rows(paper_table, row, keys, profiles, paper_cost)
         ]
         if metric:
             parts.append(f"**{METRICS[metric].short}** ({METRICS[metric].name})")
@@ -135,8 +133,7 @@ def _rows(
         flops = _paper_flops(paper_table, row, keys, cost)
         yield {"Model": model, "Runs": "the paper"} | texts | {FLOPS: flops}
     for name, (report, entries) in profiles.items():
-        entries_of_row = (entry for entry in entries if entry.row is row)
-        of_row = dict(zip(paper_table.columns, entries_of_row, strict=True))
+        of_row = {entry.key: entry for entry in entries if entry.row is row}
         if any(of_row[key].runs for key in keys):
             texts = {columns[key]: of_row[key].our_text for key in keys}
             flops = _our_flops(report, [of_row[key] for key in keys])

@@ -42,8 +42,8 @@ class Inputs(NamedTuple):
     page_facts: Mapping[str, str]
 
 
-def write_report(report: Report, folder: Path, data: Path, inputs: Inputs) -> None:
-    """Write scores, curves, tables as Markdown, figures and the page into `folder`, CSV and LaTeX into `data`.
+def write_report(report: Report, folder: Path, exports: Path, inputs: Inputs) -> None:
+    """Write scores, curves, tables as Markdown, figures and the page into `folder`, CSV and LaTeX into `exports`.
 
     Only the page shows dates, times and machines; all other files are the same on every machine. ValueError, with the
     file, if examples or logs are malformed.
@@ -51,14 +51,14 @@ def write_report(report: Report, folder: Path, data: Path, inputs: Inputs) -> No
     report_tables, figures = all_tables(report), build_figures(report)
     runs = all_runs(report.results)
     logs = {run.name: read_training_log(inputs.logs / f"{run.name}.csv") for run in runs}
-    for path in (folder / "tables", folder / "figures", folder / "curves", data):
+    for path in (folder / "tables", folder / "figures", folder / "curves", exports):
         path.mkdir(parents=True, exist_ok=True)  # outputs of the stage, even with nothing in them
     write_whole(folder / METRICS_FILE, profile_text(report.profile, runs))
     write_whole(folder / "scores.json", json_text(headline_scores(runs)))
     for name, text in table_files(report, report_tables).items():
         write_whole(folder / "tables" / name, text)
-    for name, text in data_files(report_tables).items():
-        write_whole(data / name, text)
+    for name, text in export_files(report_tables).items():
+        write_whole(exports / name, text)
     for name, figure in figures.items():
         write_whole(folder / "figures" / f"{name}.svg", figure)
     write_curves(runs, folder / "curves")
@@ -75,17 +75,17 @@ def all_tables(report: Report) -> list[tables.Table]:
 def table_files(report: Report, report_tables: Sequence[tables.Table]) -> dict[str, str]:
     """The tables as Markdown, and the notes and recipes that all tables share, by name of the file."""
     files = {f"{table.name}.md": tables.to_markdown(table) for table in report_tables}
-    notes = [f"- {line}" for line in tables.notes(report.results)]
+    notes = [f"- {line}" for line in tables.notes_on_tables(report.results)]
     files["notes.md"] = "\n".join(["### How to read the tables\n", *notes, ""])
     parts = ["### Settings that differ from the runs of the same families in profile `paper`"]
-    for recipe in tables.recipes(report):
+    for recipe in tables.recipe_tables(report):
         parts.append(f"#### {recipe.title}")
         parts += [tables.markdown(frame) for frame in (recipe.settings, recipe.others) if len(frame)]
     files["recipes.md"] = "\n\n".join(parts) + "\n"
     return files
 
 
-def data_files(report_tables: Sequence[tables.Table]) -> dict[str, str]:
+def export_files(report_tables: Sequence[tables.Table]) -> dict[str, str]:
     """The tables as CSV and LaTeX by name of the file."""
     files = {f"{table.name}.csv": tables.to_csv(table.frame) for table in report_tables}
     return files | {f"{table.name}.tex": tables.to_latex(table) for table in report_tables}
@@ -97,7 +97,7 @@ def headline_scores(runs: Sequence[Evaluation]) -> dict[str, dict[str, float]]:
         run.name: {
             name: round(in_percent(run.kind, run.main_metric, part.steps[part.headline_steps])[0], 2)
             for name, part in run.scored.items()
-            if part.task_type == "right"
+            if part.has_own_task_types
         }
         for run in runs
     }
@@ -161,7 +161,7 @@ def render_page(
         profile=report.profile,
         num_runs=len(runs),
         costs=machine_costs(runs, inputs.provenance_of_runs),
-        easier=tables.easier(report.results),
+        easier=tables.easier_puzzles(report.results),
         headline=headline.frame,
         headline_notes=[*headline.notes, *headline.omitted],
         tables={table.name: table for table in report_tables},
@@ -176,9 +176,9 @@ def render_page(
         figures={name: b64encode(svg.encode()).decode() for name, svg in figures.items() if svg},
         examples=[*page_examples(report.results, inputs.examples)],
         legends=dict.fromkeys(f"In {TASKS[run.kind].name}, {TASKS[run.kind].look.legend}." for run in runs),
-        notes=tables.notes(report.results),
-        recipes=tables.recipes(report),
-        provenance=inputs.page_facts,
+        notes=tables.notes_on_tables(report.results),
+        recipes=tables.recipe_tables(report),
+        page_facts=inputs.page_facts,
         hashes=dict.fromkeys((task_name(run.task), run.data.hash) for run in runs),
     )
 
@@ -210,9 +210,9 @@ def page_examples(results: Results, folder: Path) -> Iterator[dict[str, Any]]:
 
     The solved puzzle is the one whose prediction changed most often. ValueError, with the file, for malformed examples.
     """
-    # SE-RRM, the last of the families, comes before its baselines.
-    for model in reversed(tables.main_models(results)):
-        for run in (runs[0] for (_, variant), runs in results.items() if variant == model):
+    # The best other run, then SE-RRM (the last of the families), then its baselines.
+    for main_model in reversed(tables.main_models(results)):
+        for run in (runs[0] for (_, variant), runs in results.items() if variant == main_model):
             path = folder / run.name / EXAMPLES
             examples = load_examples(path).examples if path.is_file() else []
             names = [example.set for example in examples]
@@ -228,7 +228,7 @@ def page_examples(results: Results, folder: Path) -> Iterator[dict[str, Any]]:
             for example, panels in [*longest, *unsolved[:1]]:
                 pictures = [Markup(grid_svg(panel, f"{panel.caption}: {panel.remark}")) for panel in panels]
                 yield {
-                    "heading": f"{model_name(model)} on {task_name(run.task)}, {example.name.replace('x', '×')}",
+                    "heading": f"{model_name(run.variant)} on {task_name(run.task)}, {example.name.replace('x', '×')}",
                     "is_right": example.is_right,
                     "outcome": f"solved {panels[-1].caption}" if example.is_right else "not solved",
                     "panels": zip(panels, pictures, strict=True),

@@ -13,22 +13,23 @@ import numpy as np
 from serrm.config import RANDOM, Params
 from serrm.inference.settings import HEADLINE_STEPS
 from serrm.puzzles.tasks import alphabet
-from serrm.reporting.paper import ComposedSettings, Setting, differences
+from serrm.reporting.recipes import ComposedSettings, Setting, setting_differences
 from serrm.scoring import intervals
 from serrm.scoring.intervals import Difference, newcombe_correlation
 from serrm.scoring.metrics import metrics_of
 from serrm.scoring.schema import ComputePoint, Evaluation, ScoredSet, read_evaluation, read_profile_scores
 
-Key = tuple[str, str]  # task and variant of a run
+Key = tuple[str, str]  # data set (an entry of `tasks`) and variant of a run
 Results = dict[Key, list[Evaluation]]  # all seeds, in the order of the profile's runs
 
 
 class Score(NamedTuple):
-    """A score, rates in percent, with its 95% interval; `over_seeds` makes one that is rounded to two digits.
+    """A score, rates in percent, with its 95% interval.
 
+    The three numbers are rounded to two digits if `over_seeds` made it; `curve` and `search_score` do not round.
     Over several seeds the value is the mean, `sd` the standard deviation, and the interval reaches from the lowest end
-    of the seeds' intervals to the highest. `by_seed` has value and interval per seed, unrounded. `puzzles` is the
-    digest of the puzzles and `outcomes` the mean credit per puzzle over the seeds, if they were kept.
+    of the seeds' intervals to the highest. `by_seed` has value and interval per seed, unrounded.
+    `puzzles_digest` is that of the puzzles and `outcomes` the mean credit per puzzle over the seeds, if they were kept.
     """
 
     value: float
@@ -37,7 +38,7 @@ class Score(NamedTuple):
     num_puzzles: int
     sd: float | None = None
     by_seed: tuple[tuple[float, ...], ...] = ()
-    puzzles: str | None = None
+    puzzles_digest: str | None = None
     outcomes: tuple[float, ...] | None = None
 
     @property
@@ -55,17 +56,18 @@ class Score(NamedTuple):
 def score(
     runs: Sequence[Evaluation], metric: str, of_set: str | None = None, steps: int = HEADLINE_STEPS
 ) -> Score | None:
-    """The score of all seeds of a model on a set, by default on the main one; None if a seed has none."""
+    """The score of all seeds of a variant on a set, by default on the main one; None if a seed has none."""
     parts = [run.scored.get(of_set or run.main_set) for run in runs]
     scored = [(part, part.steps[steps]) for part in parts if part and metric in part.steps.get(steps, {})]
     if not scored or len(scored) < len(runs):
         return None
-    part, _ = scored[0]
+    first_set, _ = scored[0]
     by_seed = [in_percent(runs[0].kind, metric, scores) for _, scores in scored]
-    result = over_seeds(by_seed, part.num_at(steps))
+    result = over_seeds(by_seed, first_set.num_at(steps))
     if metric != runs[0].main_metric:
         return result
-    return result._replace(puzzles=part.puzzles, outcomes=_outcomes([part for part, _ in scored], steps))
+    outcomes = _outcomes([part for part, _ in scored], steps)
+    return result._replace(puzzles_digest=first_set.puzzles_digest, outcomes=outcomes)
 
 
 def _outcomes(parts: Sequence[ScoredSet], steps: int) -> tuple[float, ...] | None:
@@ -74,7 +76,7 @@ def _outcomes(parts: Sequence[ScoredSet], steps: int) -> tuple[float, ...] | Non
     None unless all seeds have outcomes after `steps` on the same puzzles.
     """
     outcomes = [kept for part in parts if (kept := part.outcomes_after(steps)) is not None]
-    if len(outcomes) < len(parts) or len({part.puzzles for part in parts}) > 1:
+    if len(outcomes) < len(parts) or len({part.puzzles_digest for part in parts}) > 1:
         return None
     return tuple(np.mean(outcomes, axis=0).tolist())
 
@@ -89,12 +91,16 @@ def difference(first: Score, second: Score, *, has_same_runs: bool = False) -> D
 
 def are_pairs(first: Score, second: Score) -> bool:
     """True if both scores have the outcomes of the same puzzles."""
-    return None not in (first.puzzles, first.outcomes, second.outcomes) and first.puzzles == second.puzzles
+    is_kept = None not in (first.puzzles_digest, first.outcomes, second.outcomes)
+    return is_kept and first.puzzles_digest == second.puzzles_digest
 
 
-def in_percent(kind: str, metric: str, scores: Mapping[str, float]) -> tuple[float, float, float]:
-    """A metric's value and the ends of its interval, unrounded, rates in percent; without an interval they are NaN."""
-    factor = metrics_of(kind)[metric].unit.factor
+def in_percent(task: str, metric: str, scores: Mapping[str, float]) -> tuple[float, float, float]:
+    """A metric's value and the ends of its interval, unrounded, rates in percent; ends that are not known are NaN.
+
+    `task` is a key of TASKS.
+    """
+    factor = metrics_of(task)[metric].statistic.factor
     value, low, high = (factor * scores.get(f"{metric}{end}", nan) for end in ("", "_lo", "_hi"))
     return value, low, high
 
@@ -103,13 +109,16 @@ def over_seeds(by_seed: Sequence[tuple[float, ...]], num_puzzles: int) -> Score:
     """The score of several seeds; `by_seed` has value and interval per seed."""
     values, low, high = zip(*by_seed, strict=True)
     sd = round(stdev(values), 2) if len(values) > 1 else None
-    ends = round(fmean(values), 2), round(min(low), 2), round(max(high), 2)
-    return Score(*ends, num_puzzles, sd, tuple(by_seed))
+    numbers = round(fmean(values), 2), round(min(low), 2), round(max(high), 2)
+    return Score(*numbers, num_puzzles, sd, tuple(by_seed))
 
 
-def runs_on(results: Results, kind: str, model: str, of_set: str | None = None) -> list[Evaluation]:
-    """All seeds of a model on the first data set of a task that has the test set, or else on its first data set."""
-    candidates = [runs for (_, variant), runs in results.items() if (runs[0].kind, variant) == (kind, model)]
+def runs_on(results: Results, task: str, variant: str, of_set: str | None = None) -> list[Evaluation]:
+    """All seeds of a variant on one data set of a task (a key of TASKS); empty if it did not run on the task.
+
+    It is the first data set that has the test set `of_set`, else the first on which the variant ran.
+    """
+    candidates = [runs for (_, name), runs in results.items() if (runs[0].kind, name) == (task, variant)]
     return next((runs for runs in candidates if of_set in runs[0].sets), candidates[0] if candidates else [])
 
 
@@ -166,7 +175,7 @@ def read_committed(params: Params, path: Path) -> list[Evaluation]:
 
 
 def grouped(runs: Iterable[Evaluation]) -> Results:
-    """The runs by task and model."""
+    """The runs by data set and variant."""
     results: Results = {}
     for run in runs:
         results.setdefault((run.task, run.variant), []).append(run)
@@ -184,15 +193,15 @@ class Cost(NamedTuple):
 class Report:
     """The results of a profile's runs with their settings, and the differences of these from the paper's.
 
-    `flops` maps (positions, symbols) to the FLOPs of a supervision step, `init` maps the name of a run
-    that does not start from random weights to its checkpoint below data/, and `cost` maps a task and a variant to the
-    cost of the paper's run, or None if profile `paper` has no such run.
+    `flops` has, by data set and variant, a function from the numbers of positions and symbols to the FLOPs of a
+    supervision step. `init` has the checkpoint below data/ of every run that does not start from random weights, by the
+    run's name. `cost` is a function from task and variant to the cost of the paper's run, or None if there is none.
     """
 
     profile: str
     results: Results
     settings: Mapping[Key, ComposedSettings] = field(default_factory=dict)
-    differences: Mapping[Key, Sequence[Setting]] = field(default_factory=dict)
+    setting_differences: Mapping[Key, Sequence[Setting]] = field(default_factory=dict)
     flops: Mapping[Key, Callable[[int, int], int]] = field(default_factory=dict)
     init: Mapping[str, str] = field(default_factory=dict)
     cost: Callable[[str, str], Cost | None] = lambda task, variant: None
@@ -209,10 +218,11 @@ def paper_costs(paper_params: Params) -> Callable[[str, str], Cost | None]:
         if (task, variant) not in names:
             return None
         run, counts = paper_params.train_settings(names[task, variant]), paper_params.counts(task)
-        grid = counts.side**2, alphabet(task, counts.side).num_symbols
+        tokens = alphabet(task, counts.side)
+        grid = counts.side**2, tokens.num_symbols
         num_samples = run.train.num_steps(counts.num_train) * run.train.batch_size
-        step = flops(run.model, *grid, run.train.halting)
-        return Cost(num_parameters(run.model, *grid), num_samples * step)
+        step = flops(run.model, *grid, run.train.halting, num_special=len(tokens.special))
+        return Cost(num_parameters(run.model, *grid, num_special=len(tokens.special)), num_samples * step)
 
     return cost
 
@@ -221,16 +231,16 @@ def make_report(params: Params, paper_params: Params, runs: Iterable[Evaluation]
     """The report of a profile's runs, whose settings are compared with those of profile `paper`."""
     from serrm.models.registry import flops
 
-    settings, changes, steps = {}, {}, {}
+    settings, from_paper, flops_of = {}, {}, {}
     for name in params.runs:
         run = params.train_settings(name)
         key, paper = (run.task, run.variant), paper_params.settings_of_plain_run(run.kind, run.model.family)
         composed = settings[key] = run.model_dump(mode="json")
         special = alphabet(run.kind, params.counts(run.task).side).special
-        steps[key] = partial(flops, run.model, num_special=len(special))
+        flops_of[key] = partial(flops, run.model, num_special=len(special))
         if paper is not None:
             num_examples = paper_params.counts(run.kind).num_train
-            changes[key] = differences(composed, paper.model_dump(mode="json"), num_examples)
+            from_paper[key] = setting_differences(composed, paper.model_dump(mode="json"), num_examples)
     init = {name: run.init for name, run in params.runs.items() if run.init != RANDOM}
     cost = paper_costs(paper_params)
-    return Report(params.profile, grouped(runs), settings, changes, steps, init, cost)
+    return Report(params.profile, grouped(runs), settings, from_paper, flops_of, init, cost)

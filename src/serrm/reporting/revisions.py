@@ -26,7 +26,7 @@ from serrm.scoring.schema import (
 
 WORKSPACE: Final = "workspace"
 # The ref of a DVC experiment: the commit it started from, and its name.
-EXPERIMENT: Final = re.compile(r"refs/exps/([0-9a-f]{2}/[0-9a-f]{38})/(.+)")
+EXPERIMENT_REF: Final = re.compile(r"refs/exps/([0-9a-f]{2}/[0-9a-f]{38})/(.+)")
 
 
 class UnknownRevision(ValueError):
@@ -148,27 +148,27 @@ def known_names(root: Path) -> list[str]:
 def experiments(root: Path) -> Iterator[tuple[str, str, str]]:
     """DVC's experiments: the commit that an experiment started from, its name and its ref."""
     for ref in git(root, "for-each-ref", "--format=%(refname)", "refs/exps").splitlines():
-        if match := EXPERIMENT.fullmatch(ref):
+        if match := EXPERIMENT_REF.fullmatch(ref):
             yield match[1].replace("/", ""), match[2], ref
 
 
 def _read_workspace(root: Path, profile: str) -> Revision:
-    """The scores in the profile's metrics.json, updated by the scores below data/ that differ from them."""
+    """The scores in the profile's metrics.json; the scores below data/ win where they differ, whichever are newer."""
     layout, params = Layout(profile, root), _settings(root, profile)
     gathered = read_profile_scores(layout.metrics).runs if layout.metrics.is_file() else {}
     names = [name for name in params.get("runs") or {} if (layout.scores / f"{name}.json").is_file()]
     written = {name: read_evaluation(layout.scores / f"{name}.json") for name in names}
-    newer = {name: run for name, run in written.items() if run != gathered.get(name)}
+    differing = {name: run for name, run in written.items() if run != gathered.get(name)}
     metrics, scores = (os.path.relpath(path, root) for path in (layout.metrics, layout.scores))
     if not gathered and not written:
         raise UnknownRevision(f"{WORKSPACE} has neither {metrics} nor {scores}: `dvc repro` makes them")
     remarks = []
-    if newer and gathered:
-        runs = ", ".join(newer) if len(newer) <= 4 else f"{len(newer)} runs"
+    if differing and gathered:
+        runs = ", ".join(differing) if len(differing) <= 4 else f"{len(differing)} runs"
         remarks = [
             f"{WORKSPACE}: the scores of {runs} are those below {scores}; `dvc repro` puts them into {metrics}"
         ]
-    return Revision(WORKSPACE, profile, gathered | newer, params, tuple(remarks))
+    return Revision(WORKSPACE, profile, gathered | differing, params, tuple(remarks))
 
 
 def _settings(root: Path, profile: str) -> Values:

@@ -1,4 +1,4 @@
-"""The spread of a model's scores over seeds in committed studies: the noise of training that one run does not show."""
+"""The spread of a variant's scores over seeds in committed files: the noise of training that one run does not show."""
 
 import csv
 from collections.abc import Iterable, Iterator
@@ -10,12 +10,13 @@ from serrm.reporting.results import Key, grouped, score
 from serrm.reporting.revisions import UnknownRevision, scores_at
 from serrm.scoring.schema import METRICS_FILE
 
+# Several seeds per profile, data set and variant, which were trained to find where scores level off.
 STUDY: Final = "docs/experiments/plateau.csv"
 SOLVED: Final = "solved, percent of 256"
 
 
 class Spread(NamedTuple):
-    """The distance of the lowest and the highest main score of a model's seeds, in points."""
+    """The distance of the lowest and the highest main score of a variant's seeds, in points."""
 
     key: Key
     num_seeds: int
@@ -25,7 +26,7 @@ class Spread(NamedTuple):
 
 
 def seed_spreads(root: Path, profile: str, keys: Iterable[Key]) -> Iterator[Spread]:
-    """The spreads over seeds in files of HEAD; a (task, model) without several seeds in any file is skipped.
+    """The spreads over seeds in files of HEAD; a key without several seeds in any file is skipped.
 
     The scores of `profile` come first, then the study of seeds, then the scores of other profiles, whose settings
     differ.
@@ -63,7 +64,9 @@ def _of_profile(root: Path, profile: str) -> dict[Key, list[float]]:
     values: dict[Key, list[float]] = {}
     for key, runs in grouped(scored.values()).items():
         name = runs[0].main_set
-        steps = runs[0].scored[name].headline_steps if name else 0
+        if not name:
+            continue
+        steps = runs[0].scored[name].headline_steps
         if result := score(runs, runs[0].main_metric, name, steps):
             values[key] = [value for value, *_ in result.seeds]
     return values

@@ -1,6 +1,6 @@
 """Tables of a profile: functions from its runs to DataFrames, and how these are written.
 
-Tables 1 to 3 and A2 to A7 set our numbers beside the paper's (paper.yaml); the paper has no counterpart of the others.
+Tables 1 to 3 and A5 to A7 set our numbers beside the paper's (paper.yaml); the paper has no counterpart of the others.
 Signs and data are explained once, in notes.md, and differences from the paper's recipes once, in recipes.md.
 """
 
@@ -25,7 +25,7 @@ from serrm.reporting.results import (
     score,
     search_score,
 )
-from serrm.scoring.metrics import KS, METRICS, metrics_of
+from serrm.scoring.metrics import METRICS, PASS_AT, metrics_of
 from serrm.scoring.schema import ComputePoint, Evaluation, ScoredSet
 
 CANNOT_EXTRAPOLATE, QUOTED = "cannot extrapolate", "†"
@@ -67,9 +67,13 @@ Columns = Mapping[str, tuple[str | None, str]]  # heading → test set (None: th
 
 
 class Entry(NamedTuple):
-    """A number of the paper, with our runs of its model and their score on the test set `of_set`."""
+    """A number of the paper, with our runs of its model and their score on the test set `of_set`.
+
+    `key` is that of its column.
+    """
 
     row: paper.PaperRow
+    key: str
     column: paper.PaperColumn
     paper_entry: paper.PaperEntry
     variant: str
@@ -106,19 +110,19 @@ def entries_of(paper_table: paper.ScoreTable, results: Results) -> list[Entry]:
         for key, column in paper_table.columns.items():
             variant, of_set = row.variant_of(key), column.set
             runs = runs_on(results, column.task, variant, of_set)
-            # The paper's size was not scored, but another size alone was.
+            # If only one size was scored, it stands for the paper's.
             if column.takes_other_sizes and runs and len(runs[0].own_sets) == 1:
                 (of_set,) = runs[0].own_sets
             our_score = score(runs, column.metric, of_set, column.steps)
             paper_entry = row.entries.get(key, paper.PaperEntry())
-            entries.append(Entry(row, column, paper_entry, variant, runs, of_set, our_score))
+            entries.append(Entry(row, key, column, paper_entry, variant, runs, of_set, our_score))
     return entries
 
 
 def build_tables(report: Report) -> list[Table]:
     """Build all tables with at least one of our runs.
 
-    The paper's tables A2 to A7 appear only if they have a run of a model that is not in tables 1 to 3.
+    The paper's tables A5 to A7 appear only if they have a run of a model that is not in tables 1 to 3.
     """
     tables, main_variants = list[Table](), set[str]()
     for number, paper_table in load_paper().score_tables.items():
@@ -135,9 +139,9 @@ def build_tables(report: Report) -> list[Table]:
             tables.append(Table(f"table{number}", title, caption, frame, notes))
         if not is_appendix:
             main_variants |= variants
-    for name, kind in OTHER_TABLES.items():
-        frame = kind.build(report).map(str)
-        tables.append(Table(name, kind.title, kind.caption, frame, list(kind.notes(report.results))))
+    for name, other in OTHER_TABLES.items():
+        frame = other.build(report).map(str)
+        tables.append(Table(name, other.title, other.caption, frame, list(other.notes(report.results))))
     return [table for table in tables if len(table.frame)]
 
 
@@ -184,16 +188,16 @@ def describe_test_set(entries: Sequence[Entry]) -> str:
     return f"{name}, n {num} (paper: {counts_text(entry.paper_entry.num or column.num for entry in entries)})"
 
 
-def blanks_text(kind: str, parts: Iterable[ScoredSet]) -> str:
+def blanks_text(task: str, parts: Iterable[ScoredSet]) -> str:
     """The mean number of blanks per puzzle, such as ", 43 blanks"; empty for a task without a number of blanks."""
-    means = mean_blanks(kind, parts)
+    means = mean_blanks(task, parts)
     return f", {' or '.join(map(str, means))} blanks" if means else ""
 
 
-def mean_blanks(kind: str, parts: Iterable[ScoredSet]) -> list[int]:
+def mean_blanks(task: str, parts: Iterable[ScoredSet]) -> list[int]:
     """The different mean numbers of blanks per puzzle; empty for a task without a number of blanks."""
-    task = TASKS[kind]
-    if not (isinstance(task, GridTask) and task.names_blanks):
+    record = TASKS[task]
+    if not (isinstance(record, GridTask) and record.names_blanks):
         return []
     return [*dict.fromkeys(round(part.num_blank / part.num_puzzles) for part in parts if part.num_blank)]
 
@@ -203,7 +207,7 @@ def counts_text(numbers: Iterable[int | None]) -> str:
     return " or ".join(f"{number:,}" for number in sorted(set(filter(None, numbers)))) or DASH
 
 
-def easier(results: Results) -> list[str]:
+def easier_puzzles(results: Results) -> list[str]:
     """Our test puzzles that are easier than the paper's, such as "Sudoku 9×9, 43 blanks (paper: about 56)"."""
     names = []
     for number in ("1", "3"):
@@ -227,32 +231,37 @@ def easier(results: Results) -> list[str]:
 # Tables that the paper does not have, with their captions in OTHER_TABLES.
 
 
-def variants(report: Report) -> pd.DataFrame:
-    """Runs whose variant is in none of the paper's tables: a row per run and drawn test set."""
-    entries = [entry for table in load_paper().score_tables.values() for entry in entries_of(table, {})]
-    paper_variants = {(entry.column.task, entry.variant) for entry in entries}
+def variants_table(report: Report) -> pd.DataFrame:
+    """Variants in none of the paper's tables: a row per variant and own test set of its task, over all seeds."""
+    paper_variants = {
+        (column.task, row.variant_of(key))
+        for table in load_paper().score_tables.values()
+        for row in table.rows
+        for key, column in table.columns.items()
+    }
     rows = []
-    for (task, model), runs in report.results.items():
-        if (runs[0].kind, model) in paper_variants:
+    for (data_set, variant), runs in report.results.items():
+        if (runs[0].kind, variant) in paper_variants:
             continue
         for name in runs[0].own_sets:
             if (part := runs[0].scored.get(name)) is None:
                 continue
             steps = part.headline_steps
             solved, gpa = (score(runs, metric, name, steps) for metric in (runs[0].main_metric, "gpa"))
-            labels = task_name(task), model_name(model), set_name(name), f"{part.num_puzzles:,}", str(steps)
-            rows.append((*labels, str(solved or DASH), str(gpa or DASH)))
+            labels = task_name(data_set), model_name(variant), set_name(name)
+            numbers = f"{part.num_puzzles:,}", str(steps), str(solved or DASH), str(gpa or DASH)
+            rows.append((*labels, *numbers))
     return pd.DataFrame(rows, columns=["Task", "Model", "Puzzles", "n", "Steps", "Solved", "GPA"])
 
 
-def file_tests(report: Report) -> pd.DataFrame:
-    """Scores on the test sets of users' files: a row per run and test set."""
+def file_sets_table(report: Report) -> pd.DataFrame:
+    """Scores on the test sets of users' files: a row per variant and test set, over all seeds."""
     rows = []
-    for (task, model), runs in report.results.items():
+    for (data_set, variant), runs in report.results.items():
         for name, part in runs[0].sets.items():
             if part.of_file is None:
                 continue
-            row = [task_name(task), name, model_name(model)]
+            row = [task_name(data_set), name, model_name(variant)]
             if isinstance(part, ScoredSet):
                 steps = part.headline_steps
                 solved, gpa = (score(runs, metric, name, steps) for metric in (runs[0].main_metric, "gpa"))
@@ -263,49 +272,49 @@ def file_tests(report: Report) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["Task", "Puzzles", "Model", "n", "Steps", "Solved", "GPA"])
 
 
-def criteria(report: Report) -> pd.DataFrame:
-    """FSR, the rates of answers that obey the task's rules, and GPA: a row per task and model."""
+def criteria_table(report: Report) -> pd.DataFrame:
+    """FSR, the rates of answers that obey the task's rules, and GPA: a row per data set and variant."""
 
-    def columns(kind: str) -> Columns:
-        rules = {metric.short: (None, name) for name, metric in metrics_of(kind).items() if metric.meaning}
+    def columns(task: str) -> Columns:
+        rules = {metric.short: (None, name) for name, metric in metrics_of(task).items() if metric.meaning}
         return {"FSR": (None, "fsr"), **rules, "GPA": (None, "gpa")} if rules else {}
 
     return _scores(report, columns)
 
 
-def meanings(results: Results) -> Iterator[str]:
+def meanings_of_criteria(results: Results) -> Iterator[str]:
     """The meaning of every rule, one line per rule."""
-    for kind in dict.fromkeys(run.kind for run in all_runs(results)):
-        for metric in metrics_of(kind).values():
+    for task in dict.fromkeys(run.kind for run in all_runs(results)):
+        for metric in metrics_of(task).values():
             if metric.meaning:
-                yield f'{TASKS[kind].name}: "{metric.name}" counts {metric.meaning}.'
+                yield f'{TASKS[task].name}: "{metric.name}" counts {metric.meaning}.'
 
 
-def pass_at_k(report: Report) -> pd.DataFrame:
-    """pass@k for every k: a row per ARC-AGI task and model."""
-    return _scores(report, lambda kind: {f"pass@{k}": (None, f"pass_at_{k}") for k in KS})
+def pass_at_k_table(report: Report) -> pd.DataFrame:
+    """pass@k for every k: a row per ARC-AGI data set and variant."""
+    return _scores(report, lambda task: {f"pass@{k}": (None, f"pass_at_{k}") for k in PASS_AT})
 
 
-def task_types(report: Report) -> pd.DataFrame:
-    """pass@2 with three choices of the task-type embedding: a row per ARC-AGI task and model."""
+def task_types_table(report: Report) -> pd.DataFrame:
+    """pass@2 with three choices of the task-type embedding: a row per ARC-AGI data set and variant."""
     sets = {"Own": None, "Zeros": "evaluation, blank task type", "Random": "evaluation, random task type"}
-    return _scores(report, lambda kind: {name: (of_set, "pass_at_2") for name, of_set in sets.items()})
+    return _scores(report, lambda task: {name: (of_set, "pass_at_2") for name, of_set in sets.items()})
 
 
-def further_metrics(report: Report) -> pd.DataFrame:
-    """Metrics that are neither in the paper nor rules of a task: a row per task and model."""
+def further_metrics_table(report: Report) -> pd.DataFrame:
+    """Metrics that are neither in the paper nor rules of a task: a row per data set and variant."""
     columns = {
         metric.short: (None, name)
         for name, metric in METRICS.items()
         if metric.values and name not in ("fsr", "gpa")
     }
-    return _scores(report, lambda kind: columns)
+    return _scores(report, lambda task: columns)
 
 
 def _scores(report: Report, columns: Callable[[str], Columns]) -> pd.DataFrame:
-    """A row per task and model with a score; `columns` maps the task's kind to its columns."""
+    """A row per data set and variant with a score; `columns` is a function from a task to its columns."""
     rows = []
-    for (task, model), runs in report.results.items():
+    for (data_set, variant), runs in report.results.items():
         part = runs[0].scored.get(runs[0].main_set)
         steps = part.headline_steps if part else HEADLINE_STEPS
         scores = {
@@ -313,17 +322,16 @@ def _scores(report: Report, columns: Callable[[str], Columns]) -> pd.DataFrame:
             for name, (of_set, metric) in columns(runs[0].kind).items()
         }
         if any(scores.values()):
-            label = (
-                f"{task_name(task)}, n {counts_text(value.num_puzzles for value in scores.values() if value)}"
-            )
+            num = counts_text(value.num_puzzles for value in scores.values() if value)
+            label = f"{task_name(data_set)}, n {num}"
             if steps != HEADLINE_STEPS:
                 label += f", after {steps} steps"
             texts = {name: str(value or DASH) for name, value in scores.items()}
-            rows.append({"Task": label, "Model": model_name(model), **texts})
+            rows.append({"Task": label, "Model": model_name(variant), **texts})
     return pd.DataFrame(rows).fillna(DASH)
 
 
-def trainings(report: Report) -> pd.DataFrame:
+def trainings_table(report: Report) -> pd.DataFrame:
     """Size, length and arithmetic of the training runs: a row per run."""
     rows = []
     for run in all_runs(report.results):
@@ -356,22 +364,24 @@ def bound_prefix(family: str) -> str:
 
 
 def compute_points(report: Report) -> dict[tuple[str, str, str], list[tuple[float, ComputePoint]]]:
-    """The main models' searches with their FLOPs per puzzle, by task, model and method."""
-    points, models = {}, main_models(report.results)
-    for (task, model), (run, *_) in report.results.items():
+    """The main models' searches with their FLOPs per puzzle, by data set, variant and method."""
+    points, main = {}, main_models(report.results)
+    for (data_set, variant), (run, *_) in report.results.items():
         for method, searches in (("first verified answer", run.first_verified), ("guesses", run.guesses)):
-            if searches and model in models:
+            if searches and variant in main:
                 side = run.data.side
-                flops = report.flops[task, model](side**2, alphabet(run.kind, side).num_symbols)
-                points[task, model, method] = [(flops * search.mean_steps, search) for search in searches]
+                flops = report.flops[data_set, variant](side**2, alphabet(run.kind, side).num_symbols)
+                points[data_set, variant, method] = [
+                    (flops * search.mean_steps, search) for search in searches
+                ]
     return points
 
 
-def compute(report: Report) -> pd.DataFrame:
-    """Scores of the searches with the fewest, the middle and the most attempts: a row per model, method and search."""
+def compute_table(report: Report) -> pd.DataFrame:
+    """Scores of the searches with the fewest, middle and most attempts: a row per variant, method and search."""
     rows = []
-    for (task, model, method), points in compute_points(report).items():
-        bound = bound_prefix(report.results[task, model][0].model_info.family)
+    for (data_set, variant, method), points in compute_points(report).items():
+        bound = bound_prefix(report.results[data_set, variant][0].model_info.family)
         for index in sorted({0, (len(points) - 1) // 2, len(points) - 1}):
             flops, search = points[index]
             numbers = (
@@ -380,7 +390,7 @@ def compute(report: Report) -> pd.DataFrame:
                 f"{search.max_steps:,}",
                 f"{search.mean_steps:.2f}",
             )
-            names = f"{model_name(model)}, {task_name(task)}", method
+            names = f"{model_name(variant)}, {task_name(data_set)}", method
             rows.append((*names, *numbers, f"{bound}{flops / 1e9:.3g}", str(search_score(search))))
     headings = ["n", "Most attempts", "Most steps of the first", "Mean steps", "GFLOPs per puzzle"]
     return pd.DataFrame(rows, columns=["Model", "Method", *headings, "Solved"])
@@ -400,55 +410,55 @@ OTHER_TABLES: Final = {
         "Our own variants",
         "These runs are in none of the paper's tables. "
         '"Solved" is the fully solved rate, or pass@2 on ARC-AGI.',
-        variants,
+        variants_table,
     ),
     "tests": OtherTable(
         "Further test sets",
         "The scores on the puzzles of your files (`tests` in params.yaml), on which nothing was trained.",
-        file_tests,
+        file_sets_table,
     ),
     "criteria": OtherTable(
         "Answers that obey the rules",
         "FSR counts exact matches, and GPA counts the blank squares that are right. The other columns count answers "
         "that obey a rule of the task, whether or not they match the label.",
-        criteria,
-        meanings,
+        criteria_table,
+        meanings_of_criteria,
     ),
     "pass_at_k": OtherTable(
         "ARC-AGI: pass@k",
         "pass@k is the share of test inputs whose right answer is among the k answers with the most votes of the "
         "augmentations, averaged over puzzles. The paper prints only pass@2.",
-        pass_at_k,
+        pass_at_k_table,
     ),
     "task_types": OtherTable(
         "ARC-AGI: scores without the task type",
         "The table shows pass@2 with each puzzle's own task-type embedding, with zeros, and with the embedding of a "
         "random puzzle. Training includes the demonstrations of the evaluation puzzles, never their test pairs.",
-        task_types,
+        task_types_table,
     ),
     "metrics": OtherTable(
         "Further metrics",
         "Metrics that are neither in the paper nor rules of a task, on the set trained on: rates in percent, means as "
         "they are.",
-        further_metrics,
+        further_metrics_table,
     ),
     "compute": OtherTable(
         "Test-time compute",
         'The table shows how many puzzles of the trained size are solved. "First verified answer" is one attempt that '
         'stops at a verified answer; with "guesses", further attempts of 4 steps each follow. Mean steps and FLOPs are '
         "those of all attempts at a puzzle.",
-        compute,
+        compute_table,
     ),
     "runs": OtherTable(
         "Training runs",
         "Parameters are those of the model + those of its task-type embeddings. FLOPs count all matrix products, two "
         "per multiply-add. Arithmetic is the precision and the kernels, where the run kept them.",
-        trainings,
+        trainings_table,
     ),
 }
 
 
-def notes(results: Results) -> list[str]:
+def notes_on_tables(results: Results) -> list[str]:
     """Notes that hold for all tables of a profile: signs, data, and why a model cannot be scored on a set."""
     runs = all_runs(results)
     data = [
@@ -476,44 +486,45 @@ class Recipe(NamedTuple):
     others: pd.DataFrame
 
 
-def recipes(report: Report) -> list[Recipe]:
-    """The differences from the paper's settings, task by task."""
-    main = main_models(report.results)
-    recipes = []
-    for task in dict.fromkeys(task for task, _ in report.results):
-        models = {model: runs for (run_task, model), runs in report.results.items() if run_task == task}
+def recipe_tables(report: Report) -> list[Recipe]:
+    """The differences from the paper's settings, one data set after the other."""
+    main, tables = main_models(report.results), []
+    for data_set in dict.fromkeys(data_set for data_set, _ in report.results):
         columns = {
-            model: report.differences[task, model]
-            for model in main
-            if model in FAMILIES and (task, model) in report.differences
+            variant: report.setting_differences[data_set, variant]
+            for variant in main
+            if variant in FAMILIES and (data_set, variant) in report.setting_differences
         }
         rows: dict[str, dict[str, str]] = {}
-        for model, settings in columns.items():
+        for variant, settings in columns.items():
             for setting in settings:
                 row = rows.setdefault(setting.name, {"Setting, ours (paper's)": setting.name})
-                row[model_name(model)] = f"{setting.run} ({setting.paper})"
-        order = [model_name(model) for model in columns]
+                row[model_name(variant)] = f"{setting.run} ({setting.paper})"
+        order = [model_name(variant) for variant in columns]
         frame = pd.DataFrame(
             rows.values(), columns=["Setting, ours (paper's)", *order] if rows else None
         ).fillna(DASH)
         others = []
-        for model, runs in models.items():
+        for (runs_data_set, variant), runs in report.results.items():
+            if runs_data_set != data_set:
+                continue
             notes = [*dict.fromkeys(note for run in runs for note in run.notes)]
-            if model not in columns:
-                differences = report.differences.get((task, model))
+            if variant not in columns:
+                settings_of_variant = report.setting_differences.get((data_set, variant))
                 of_family = columns.get(runs[0].model_info.family, [])
-                further = [str(setting) for setting in differences or () if setting not in of_family]
-                notes = [*(["the paper has no such model"] if differences is None else further), *notes]
-            if model not in columns or notes:
-                others.append({"Run": model_name(model), "Further differences": "; ".join(notes) or "none"})
-        recipes.append(Recipe(task_name(task), frame, pd.DataFrame(others)))
-    return recipes
+                further = [str(setting) for setting in settings_of_variant or () if setting not in of_family]
+                is_unknown = settings_of_variant is None
+                notes = [*(["the paper has no such model"] if is_unknown else further), *notes]
+            if variant not in columns or notes:
+                others.append({"Run": model_name(variant), "Further differences": "; ".join(notes) or "none"})
+        tables.append(Recipe(task_name(data_set), frame, pd.DataFrame(others)))
+    return tables
 
 
 class HeadlineRow(NamedTuple):
-    """A test set in the headline: its task, its number of puzzles, its texts by column, and the paper's puzzles."""
+    """A test set in the headline: its data set, number of puzzles, texts by column, and the paper's puzzles."""
 
-    task: str
+    data_set: str
     num: int
     texts: dict[str, str]
     paper_puzzles: str
@@ -539,33 +550,37 @@ def headline(report: Report) -> Headline:
     per task includes those of the runs whose weights a run starts from.
     """
     results = report.results
-    models = list(dict.fromkeys(_with_most_seeds(results, model) for model in main_models(results)))
-    tasks = dict.fromkeys(task for task, _ in results)
+    variants = list(dict.fromkeys(_with_most_seeds(results, name) for name in main_models(results)))
     runs = {
-        task: {model: results[task, model] for model in models if (task, model) in results} for task in tasks
+        data_set: {name: results[data_set, name] for name in variants if (data_set, name) in results}
+        for data_set in dict.fromkeys(data_set for data_set, _ in results)
     }
-    all_rows = [row for task in tasks for row in _headline_rows(results, task, runs[task])]
+    all_rows = [row for data_set in runs for row in _headline_rows(results, data_set, runs[data_set])]
     min_puzzles = MIN_PUZZLES if any(row.num >= MIN_PUZZLES for row in all_rows) else 0
     rows = [row for row in all_rows if row.num >= min_puzzles]
-    # The first seed's run of every model, by the tasks that have a row.
-    first_runs = {task: {model: seeds[0] for model, seeds in runs[task].items()} for task, *_ in rows}
+    # The first seed's run of every variant, by the data sets that have a row.
+    first_runs = {
+        data_set: {variant: seeds[0] for variant, seeds in runs[data_set].items()} for data_set, *_ in rows
+    }
     lines = [row.texts for row in rows]
-    for index, (task, run_of) in enumerate(first_runs.items()):
-        parameters = {model_name(model): f"{run.model_info.parameters:,}" for model, run in run_of.items()}
+    for index, (data_set, run_of) in enumerate(first_runs.items()):
+        parameters = {
+            model_name(variant): f"{run.model_info.parameters:,}" for variant, run in run_of.items()
+        }
         flops = {
-            model_name(model): bound_prefix(run.model_info.family) + flops_text(total_flops(run, report))
-            for model, run in run_of.items()
+            model_name(variant): bound_prefix(run.model_info.family) + flops_text(total_flops(run, report))
+            for variant, run in run_of.items()
         }
         cost = report.cost(next(iter(run_of.values())).kind, "se_rrm")
-        if cost and any(PAPERS_SE_RRM in row.texts for row in rows if row.task == task):
+        if cost and any(PAPERS_SE_RRM in row.texts for row in rows if row.data_set == data_set):
             parameters[PAPERS_SE_RRM], flops[PAPERS_SE_RRM] = f"{cost.parameters:,}", flops_text(cost.flops)
         if index == 0:
-            lines.append({"Test puzzles": f"{task_name(task)}: parameters"} | parameters)
-        lines.append({"Test puzzles": f"{task_name(task)}: training FLOPs"} | flops)
+            lines.append({"Test puzzles": f"{task_name(data_set)}: parameters"} | parameters)
+        lines.append({"Test puzzles": f"{task_name(data_set)}: training FLOPs"} | flops)
     has_arc = any(
         isinstance(TASKS[run.kind], ArcTask) for run_of in first_runs.values() for run in run_of.values()
     )
-    has_seeds = any(len(seeds) > 1 for (_, model), seeds in results.items() if model in models)
+    has_seeds = any(len(seeds) > 1 for (_, variant), seeds in results.items() if variant in variants)
     small = [row.texts["Test puzzles"] for row in all_rows if row.num < min_puzzles]
     omitted = [f"The table omits sets of fewer than {min_puzzles} puzzles ({'; '.join(small)})."]
     notes = _headline_notes(rows, has_arc=has_arc, has_seeds=has_seeds)
@@ -587,25 +602,20 @@ def _headline_notes(rows: Sequence[HeadlineRow], *, has_arc: bool, has_seeds: bo
 
 
 def _headline_rows(
-    results: Results, task: str, runs: Mapping[str, Sequence[Evaluation]]
+    results: Results, data_set: str, runs: Mapping[str, Sequence[Evaluation]]
 ) -> Iterator[HeadlineRow]:
-    """A row for every set of a task on which a model has a score, without the sets with another task type.
-
-    A set of another size than the paper's stands beside the paper's only if no run was scored on the latter.
-    """
-    kinds = {seeds[0].kind for seeds in runs.values()}
-    sets = {name for run in all_runs(results) if run.kind in kinds for name in run.scored}
+    """A row for every set of a data set on which a variant has a score with the puzzles' own task types."""
     for of_set in dict.fromkeys(
-        name for seeds in runs.values() for name, part in seeds[0].scored.items() if part.task_type == "right"
+        name for seeds in runs.values() for name, part in seeds[0].scored.items() if part.has_own_task_types
     ):
         steps = {
-            model: seeds[0].scored[of_set].headline_steps
-            for model, seeds in runs.items()
+            variant: seeds[0].scored[of_set].headline_steps
+            for variant, seeds in runs.items()
             if of_set in seeds[0].scored
         }
         scores = {
-            model: score(seeds, seeds[0].main_metric, of_set, steps.get(model, HEADLINE_STEPS))
-            for model, seeds in runs.items()
+            variant: score(seeds, seeds[0].main_metric, of_set, steps.get(variant, HEADLINE_STEPS))
+            for variant, seeds in runs.items()
         }
         if not any(scores.values()):
             continue
@@ -613,61 +623,73 @@ def _headline_rows(
         first_run = next(iter(runs.values()))[0]
         parts = [seeds[0].scored[of_set] for seeds in runs.values() if of_set in seeds[0].scored]
         is_own_set = parts[0].of_file is None
-        name = puzzle_set(task, of_set) if is_own_set else f"{task_name(task)} {of_set}"
+        name = puzzle_set(data_set, of_set) if is_own_set else f"{task_name(data_set)} {of_set}"
         texts = {"Test puzzles": f"{name}{blanks_text(first_run.kind, parts)}, n {num:,}"}
-        for model, value in scores.items():
+        for variant, value in scores.items():
             if value is None:
-                is_refused = any(of_set in run.refused for run in runs[model])
+                is_refused = any(of_set in run.refused for run in runs[variant])
                 text = CANNOT_EXTRAPOLATE if is_refused else DASH
             else:
-                text = str(value) if steps[model] == HEADLINE_STEPS else f"{value} after {steps[model]}"
-            texts[model_name(model)] = text
+                text = str(value) if steps[variant] == HEADLINE_STEPS else f"{value} after {steps[variant]}"
+            texts[model_name(variant)] = text
         paper_puzzles = ""
-        for number in ("1", "3") if is_own_set else ():
-            table = load_paper().score_tables[number]
-            (row,) = (row for row in table.rows if row.variant == "se_rrm")
-            for key, column in table.columns.items():
-                is_set = column.set == of_set or (column.takes_other_sizes and column.set not in sets)
-                if (column.task, column.metric) == (first_run.kind, first_run.main_metric) and is_set:
-                    texts[PAPERS_SE_RRM] = paper_text(row.entries[key])
-                    paper_blanks = f", {column.blanks} blanks" if column.blanks else ""
-                    paper_puzzles = (
-                        f"{puzzle_set(first_run.kind, column.set)}{paper_blanks}, n {column.num:,}"
-                    )
-        yield HeadlineRow(task, num, texts, paper_puzzles)
+        if is_own_set and (column := _paper_column(results, first_run, of_set)):
+            texts[PAPERS_SE_RRM], paper_puzzles = column
+        yield HeadlineRow(data_set, num, texts, paper_puzzles)
+
+
+def _paper_column(results: Results, run: Evaluation, of_set: str) -> tuple[str, str] | None:
+    """The paper's score of SE-RRM beside a test set of a run, and the paper's test puzzles; None if it has no such set.
+
+    A set of another size than the paper's stands beside the paper's only if no run of the task was scored on the
+    latter.
+    """
+    scored_sets = {name for other in all_runs(results) if other.kind == run.kind for name in other.scored}
+    for number in ("1", "3"):
+        table = load_paper().score_tables[number]
+        (row,) = (row for row in table.rows if row.variant == "se_rrm")
+        for key, column in table.columns.items():
+            stands_in = column.takes_other_sizes and column.set not in scored_sets
+            is_column = (column.task, column.metric) == (run.kind, run.main_metric)
+            if is_column and (column.set == of_set or stands_in):
+                blanks = f", {column.blanks} blanks" if column.blanks else ""
+                puzzles = f"{puzzle_set(run.kind, column.set)}{blanks}, n {column.num:,}"
+                return paper_text(row.entries[key]), puzzles
+    return None
 
 
 def _with_most_seeds(results: Results, family: str) -> str:
-    """The variant of a family with the most seeds on the first task; among equals, the family's own name.
+    """The variant of a family with the most seeds on the first data set; among equals, the family's own name.
 
     Any other variant is returned as it is.
     """
-    (first_task, _), *_ = results
+    (first, _), *_ = results
     variants = [
         name
-        for (task, name), (run, *_) in results.items()
-        if task == first_task and run.model_info.family == family
+        for (data_set, name), (run, *_) in results.items()
+        if data_set == first and run.model_info.family == family
     ]
-    return max(variants, key=lambda name: (len(results[first_task, name]), name == family), default=family)
+    return max(variants, key=lambda name: (len(results[first, name]), name == family), default=family)
 
 
-def puzzle_set(task: str, of_set: str) -> str:
+def puzzle_set(data_set: str, of_set: str) -> str:
     """The name of a set of puzzles, such as "Sudoku 9×9", or "ARC-AGI-1" where the set has no size."""
-    return f"{task_name(task)} {set_name(of_set)}" if of_set[:1].isdigit() else task_name(task)
+    name = task_name(data_set)
+    return f"{name} {set_name(of_set)}" if of_set[:1].isdigit() else name
 
 
 def main_models(results: Results) -> list[str]:
-    """The families with a run of their name, and the other run with the highest score on the first task."""
-    (first_task, _), *_ = results
+    """The families with a run of their name, and the other variant with the highest score on the first data set."""
+    (first, _), *_ = results
     scores = {
-        model: score(runs, runs[0].main_metric)
-        for (task, model), runs in results.items()
-        if task == first_task and model not in FAMILIES
+        variant: score(runs, runs[0].main_metric)
+        for (data_set, variant), runs in results.items()
+        if data_set == first and variant not in FAMILIES
     }
-    values = {model: result.value for model, result in scores.items() if result}
-    best = sorted(values, key=lambda model: values[model])[-1:]
-    models = {model for _, model in results}
-    return [*(family for family in FAMILIES if family in models), *best]
+    values = {variant: result.value for variant, result in scores.items() if result}
+    best = sorted(values, key=lambda variant: values[variant])[-1:]  # empty without another variant
+    variants = {variant for _, variant in results}
+    return [*(family for family in FAMILIES if family in variants), *best]
 
 
 def total_flops(run: Evaluation, report: Report) -> int:

@@ -73,7 +73,7 @@ def newcombe_correlation(first: Float[np.ndarray, " N"], second: Float[np.ndarra
 
 
 def _combined(one: float, other: float, correlation: float) -> float:
-    """The distance of an end of a difference from those of its terms."""
+    """The distance of an end of a difference from its value, by the same distances of its two terms."""
     return math.sqrt(max(0.0, one**2 - 2 * correlation * one * other + other**2))
 
 

@@ -17,8 +17,8 @@ from serrm.puzzles.task import PADDING, GridTask, Rule
 from serrm.puzzles.tasks import TASKS
 
 CONFIDENCE_LEVEL: Final = 0.95  # of all intervals
-KS: Final = (1, 2, 5, 10, 100, 1000)
-NUM_ATTEMPTS: Final = 2  # attempts per test input by ARC-AGI's rules; one has to be right
+PASS_AT: Final = (1, 2, 5, 10, 100, 1000)  # the k of pass@k
+NUM_ANSWERS_ALLOWED: Final = 2  # per test input by ARC-AGI's rules; one has to be right
 
 
 class Batch(NamedTuple):
@@ -58,6 +58,18 @@ def wilson(successes: float | int, num: int, level: float = CONFIDENCE_LEVEL) ->
     return min(rate, max(0.0, centre - half)), max(rate, min(1.0, centre + half))
 
 
+def rates(counts: Mapping[str, tuple[int, int]]) -> dict[str, float]:
+    """Rates as fractions from (successes, trials) by name, with the ends of their intervals as _lo and _hi.
+
+    ValueError if there were no trials.
+    """
+    result: dict[str, float] = {}
+    for name, (successes, num) in counts.items():
+        low, high = wilson(successes, num)
+        result |= {name: successes / num, f"{name}_lo": low, f"{name}_hi": high}
+    return result
+
+
 def normal(total: float | int, num: int, squares: float | int) -> tuple[float, float]:
     """The interval of a mean by the normal distribution, from the sums of `num` values and of their squares."""
     mean = total / num
@@ -66,16 +78,16 @@ def normal(total: float | int, num: int, squares: float | int) -> tuple[float, f
     return mean - half, mean + half
 
 
-class Unit(NamedTuple):
-    """The unit of a metric's values: the interval by (total, number, squares), and the factor and sign when printed."""
+class Statistic(NamedTuple):
+    """How a metric's values become a score: its interval by (total, number, squares), and factor and sign in print."""
 
     interval: Callable[[float | int, int, float | int], tuple[float, float]]
     factor: int
     sign: str
 
 
-RATE: Final = Unit(lambda total, num, squares: wilson(total, num), 100, "%")
-MEAN: Final = Unit(normal, 1, "")
+RATE: Final = Statistic(lambda total, num, squares: wilson(total, num), 100, "%")
+MEAN: Final = Statistic(normal, 1, "")
 
 
 @dataclass(frozen=True)
@@ -85,10 +97,10 @@ class Metric:
     name: str
     short: str
     values: Callable[[Batch], Shaped[np.ndarray, " trials"]] | None = None  # None: counted from votes
-    unit: Unit = RATE
+    statistic: Statistic = RATE
     tasks: tuple[str, ...] = ()  # the tasks that have it; empty: all on square grids
     meaning: str = ""  # of a rule of the task, beneath tables
-    is_main: bool = True  # in lists of scores, not only in a table of its own
+    is_listed: bool = True  # in lists of scores, not only in a table of its own
     # Cells of a puzzle depend on one another, so intervals are too narrow for a verdict.
     is_per_cell: bool = False
 
@@ -111,13 +123,13 @@ def obey(rule: Rule, batch: Batch) -> Shaped[np.ndarray, " N"]:
 METRICS: Final[dict[str, Metric]] = {
     "fsr": Metric("Fully solved rate", "FSR", are_solved),
     "gpa": Metric("Grid-point accuracy", "GPA", are_cells_right, is_per_cell=True),
-    **{f"pass_at_{k}": Metric(f"pass@{k}", f"pass@{k}", is_main=k <= 2) for k in KS},
+    **{f"pass_at_{k}": Metric(f"pass@{k}", f"pass@{k}", is_listed=k <= 2) for k in PASS_AT},
 }
 assert all(task in TASKS for metric in METRICS.values() for task in metric.tasks)
 
 
 def metrics_of(task: str) -> Mapping[str, Metric]:
-    """The metrics of a task by name: those of METRICS for the task, then its criteria."""
+    """The metrics of a task, a key of TASKS, by name: those of METRICS for the task, then its criteria."""
     record = TASKS[task]
     if not isinstance(record, GridTask):
         return {name: metric for name, metric in METRICS.items() if metric.values is None}

@@ -15,12 +15,12 @@ import numpy as np
 from jaxtyping import Bool, Float, Shaped
 from pydantic import BaseModel, ConfigDict, Field
 
-from serrm.core.files import existing, json_text, parsed, read_parsed, write_whole
+from serrm.core.files import existing, json_text, parse_content, parse_file, write_whole
 from serrm.puzzles.tasks import TASKS
 
 Scores = dict[str, float]
 """Values by metric, with the ends of their 95% intervals as `<metric>_lo` and `<metric>_hi`."""
-TaskType = Literal["right", "blank", "random"]
+TaskTypeRow = Literal["right", "blank", "random"]
 """The row of the task-type table with which ARC-AGI is scored: the puzzle's, zeros, or that of a random puzzle."""
 METRICS_FILE: Final = "metrics.json"
 
@@ -40,7 +40,7 @@ class ModelInfo(_Record):
 class Training(_Record):
     """Length and result of the training run."""
 
-    settings: str | None = None
+    settings_digest: str | None = Field(default=None, alias="settings")
     """Digest of the resolved settings; runs evaluated before it was kept do not have it."""
     arithmetic: str | None = None
     """Precision and kernels; not known of runs trained before it was kept."""
@@ -81,17 +81,17 @@ class ScoredSet(_Record):
     num_puzzles: int
     num_blank: int | None = None
     """Blank cells, of all puzzles together; None where votes were counted."""
-    task_type: TaskType = "right"
+    task_type_row: TaskTypeRow = Field(default="right", alias="task_type")
     num_test_inputs: int | None = None
     """Of ARC-AGI alone."""
-    num_variants: int | None = None
-    """Votes per test input; of ARC-AGI alone."""
+    num_votes: int | None = Field(default=None, alias="num_variants")
+    """Votes per test input, one per augmentation; of ARC-AGI alone."""
     steps: dict[int, Scores]
     num_puzzles_after: dict[int, int] | None = None
-    """Number of puzzles after some numbers of steps, where it was smaller; no set is scored so any more."""
+    """The number of puzzles scored after some numbers of steps, if fewer than `num_puzzles`; in old scores alone."""
     headline_steps: int
     """The number of steps whose scores the headline shows."""
-    puzzles: str | None = None
+    puzzles_digest: str | None = Field(default=None, alias="puzzles")
     """Digest of questions and answers; sets scored before it was kept do not have it."""
     solved: str | None = None
     """Whether each puzzle was solved after `headline_steps`, in the order of the set: bits, the first one highest, as
@@ -101,6 +101,11 @@ class ScoredSet(_Record):
     credits: tuple[float, ...] | None = None
     """The share of each ARC-AGI puzzle's test inputs that one of two answers solves, after `headline_steps`; None for
     other tasks, and for sets scored before it was kept."""
+
+    @property
+    def has_own_task_types(self) -> bool:
+        """True if every puzzle was scored with its own task type."""
+        return self.task_type_row == "right"
 
     def num_at(self, steps: int) -> int:
         """The number of puzzles that were scored after `steps` steps."""
@@ -118,7 +123,7 @@ class ScoredSet(_Record):
     def outcomes(self) -> Float[np.ndarray, " N"] | None:
         """The credit of every puzzle after `headline_steps`, 0 to 1, whose mean is the main metric; None if not kept.
 
-        Outcomes of two sets are of the same puzzles, one by one, if their `puzzles` are equal.
+        Outcomes of two sets are of the same puzzles, one by one, if their `puzzles_digest` are equal.
         """
         if self.credits is not None:
             return np.array(self.credits, dtype=np.float64)
@@ -195,8 +200,9 @@ class Evaluation(_Record):
     name: str
     """The run's name, an entry of `runs` of the profile."""
     task: str
+    """The data set, an entry of `tasks` of the profile."""
     kind: str
-    """The key in TASKS; `task` is one of its data sets."""
+    """The task, a key of TASKS."""
     variant: str = Field(alias="model")
     """The name of the model with its changes in tables: the part of the run's name between task and number."""
     seed: int
@@ -221,7 +227,7 @@ class Evaluation(_Record):
     @property
     def main_metric(self) -> str:
         """The metric of the paper's tables 1 and 3."""
-        return TASKS[self.kind].metrics[0]
+        return TASKS[self.kind].curve_metrics[0]
 
     @property
     def scored(self) -> dict[str, ScoredSet]:
@@ -285,7 +291,7 @@ def read_evaluation(path: Path) -> Evaluation:
     """Read the scores of one run. ValueError naming the file if it is missing or malformed."""
     if not path.is_file():
         raise ValueError(f"{path}: no such file; has this run been evaluated?")
-    return read_parsed(path, Evaluation.model_validate_json)
+    return parse_file(path, Evaluation.model_validate_json)
 
 
 def profile_text(profile: str, runs: Iterable[Evaluation]) -> str:
@@ -304,7 +310,7 @@ def parse_profile_scores(content: bytes, name: str) -> ProfileScores:
 
     ValueError with `name` if a key is missing, unknown or wrong, or if a run stands under the name of another.
     """
-    scores = parsed(content, name, ProfileScores.model_validate_json)
+    scores = parse_content(content, name, ProfileScores.model_validate_json)
     for key, run in scores.runs.items():
         if (run.name, run.profile) != (key, scores.profile):
             raise ValueError(f"{name}: {key}: holds {run.name} of profile {run.profile}")

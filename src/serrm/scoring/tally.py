@@ -1,10 +1,9 @@
 """Scores with their intervals: every metric (`serrm.scoring.metrics`) over the answers of a set, and ARC-AGI's pass@k.
 
 Evaluation adds one batch after another to a tally, one tally per number of supervision steps. On ARC-AGI the
-predictions of all variants of a test input, in the frame of the puzzle (`serrm.arrays.arc`), are votes: identical grids
-are pooled and ranked by votes, then by mean confidence. A test input counts at k if its answer is among the first k,
-and a puzzle's credit is the fraction of its test inputs that count. (The paper's sections "Sudoku", "Maze" and
-"ARC-AGI".)
+predictions for all augmentations of a test input, transformed back (`serrm.arrays.arc`), are votes: identical grids are
+pooled and ranked by votes, then by mean confidence. A test input counts at k if its answer is among the first k, and a
+puzzle's credit is the fraction of its test inputs that count. (The paper's sections "Sudoku", "Maze" and "ARC-AGI".)
 """
 
 import math
@@ -18,19 +17,7 @@ from jaxtyping import UInt8
 
 from serrm.puzzles.arc.grids import Grid
 from serrm.puzzles.task import GridTask
-from serrm.scoring.metrics import KS, Batch, Metric, wilson
-
-
-def rates(counts: Mapping[str, tuple[int, int]]) -> dict[str, float]:
-    """Rates as fractions from (successes, trials) by name, with the ends of their intervals as _lo and _hi.
-
-    ValueError if there were no trials.
-    """
-    result: dict[str, float] = {}
-    for name, (successes, num) in counts.items():
-        low, high = wilson(successes, num)
-        result |= {name: successes / num, f"{name}_lo": low, f"{name}_hi": high}
-    return result
+from serrm.scoring.metrics import PASS_AT, Batch, Metric, wilson
 
 
 @dataclass
@@ -41,7 +28,7 @@ class Tally:
     metrics: Mapping[str, Metric]
     sums: Counter[tuple[str, str]] = field(default_factory=Counter)
     """Of every metric's values the number ("num"), the sum ("total") and the sum of squares ("squares")."""
-    answers: Counter[int] = field(default_factory=Counter)
+    cells_by_answer: Counter[int] = field(default_factory=Counter)
     """The number of blank cells by the token of their right answer."""
 
     def add(
@@ -58,7 +45,7 @@ class Tally:
             wide = values.astype(np.result_type(values, np.int64))  # squares of small integers would overflow
             sums = {"num": len(wide), "total": wide.sum().item(), "squares": (wide * wide).sum().item()}
             self.sums.update({(name, key): value for key, value in sums.items()})
-        self.answers.update(targets[batch.is_open].tolist())
+        self.cells_by_answer.update(targets[batch.is_open].tolist())
 
     def scores(self) -> dict[str, float]:
         """The mean of every metric's values with its 95% interval, rates as fractions.
@@ -74,9 +61,9 @@ class Tally:
         for name, metric in self.metrics.items():
             if num := sums[name, "num"]:
                 total = sums[name, "total"]
-                low, high = metric.unit.interval(total, num, sums[name, "squares"])
+                low, high = metric.statistic.interval(total, num, sums[name, "squares"])
                 result |= {name: total / num, f"{name}_lo": low, f"{name}_hi": high}
-        return result | {"gpa_guess": max(self.answers.values()) / sums["gpa", "num"]}
+        return result | {"gpa_guess": max(self.cells_by_answer.values()) / sums["gpa", "num"]}
 
 
 # Confidences are added as whole numbers of this unit, so their order does not matter.
@@ -99,15 +86,15 @@ class Pool(NamedTuple):
 class ArcTally:
     """The votes of one checkpoint; `answers` has the right answers to each puzzle's test inputs, by its name.
 
-    Memory grows with the number of different grids, at most 1.2 kB per grid: 0.5 GB if all 1,000 variants of 419
-    test inputs gave different grids of 30 × 30.
+    Memory grows with the number of different grids, at most 1.2 kB per grid: 0.5 GB if all 1,000
+    augmentations of 419 test inputs gave different grids of 30 × 30.
     """
 
     answers: Mapping[str, Sequence[Grid]]
     pools: dict[tuple[str, int], dict[Key, Pool]] = field(default_factory=dict)
 
     def add(self, puzzle: str, test: int, grid: Grid, confidence: float) -> None:
-        """Count the prediction of one variant for a test input. ValueError for a confidence not within 0 to 1."""
+        """Count the prediction for one augmentation of a test input. ValueError for a confidence not within 0 to 1."""
         assert 0 <= test < len(self.answers[puzzle]), "a test input with an answer"
         add_vote(self.pools.setdefault((puzzle, test), {}), grid, confidence)
 
@@ -132,7 +119,7 @@ class ArcTally:
         A test input without prediction counts as wrong. ValueError if there are no puzzles.
         """
         ranks, scores = self._ranks(), dict[str, float]()
-        for k in KS:
+        for k in PASS_AT:
             credits = _credits(ranks, k).values()
             total = math.fsum(credits)
             scores[f"pass_at_{k}_lo"], scores[f"pass_at_{k}_hi"] = wilson(total, len(credits))

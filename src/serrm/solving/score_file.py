@@ -27,10 +27,10 @@ BATCH_SIZE = {"cpu": 64, "cuda": 512}  # 9×9 puzzles per batch
 NOTHING = "nothing_to_score"
 # Fields of single puzzles, whose order in a file means nothing, and fields that only the pipeline's own sets need.
 LEFT_OUT = {
-    "task_type",
+    "task_type_row",
     "headline_steps",
     "num_puzzles_after",
-    "puzzles",
+    "puzzles_digest",
     "solved",
     "solved_after_most",
     "credits",

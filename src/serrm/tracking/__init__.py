@@ -10,6 +10,7 @@ UI and models. They start one worker, because MLflow's default of four workers a
 start and gigabytes of memory.
 """
 
+import errno
 import os
 import socket
 import sys
@@ -28,6 +29,7 @@ DEFAULTS = {
 os.environ.update(DEFAULTS | os.environ)
 
 SQLITE = "sqlite:///"
+PORT_ERRORS = (errno.EADDRINUSE, errno.EACCES)  # in use, or reserved for root
 
 
 def tracking_uri(root: Path) -> str:
@@ -39,7 +41,7 @@ def tracking_uri(root: Path) -> str:
 def ui_command(store: str, host: str, port: int) -> list[str]:
     """The command line of an MLflow server with one worker on a store.
 
-    ValueError if the store is a server itself, its database is missing, or the port is taken.
+    ValueError if the store is a server itself, its database is missing, or it cannot listen at that host and port.
     """
     if store.startswith(("http://", "https://")):
         raise ValueError(f"the runs are on the server {store}: open that address")
@@ -49,14 +51,15 @@ def ui_command(store: str, host: str, port: int) -> list[str]:
 
 
 def server_command(command: Sequence[str], host: str, port: int) -> list[str]:
-    """The command line of one of MLflow's servers. ValueError if the port is taken or the host is not this machine."""
+    """The command line of one of MLflow's servers. ValueError if it cannot listen at that host and port."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((host, port))
         except OSError as error:
+            option = "--port" if error.errno in PORT_ERRORS else "--host"
             raise ValueError(
-                f"cannot serve on {host}:{port}: {error.strerror}; choose another --port"
+                f"cannot serve on {host}:{port}: {error.strerror}; choose another {option}"
             ) from error
     return [sys.executable, "-m", "mlflow", *command, "--host", host, "--port", str(port)]
 

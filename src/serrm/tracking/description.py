@@ -16,19 +16,19 @@ from serrm.core.settings import parse
 from serrm.kernels.precision import has_fast_bfloat16
 from serrm.training.settings import RunSettings
 
-EXPERIMENT = "DVC_EXP_NAME"  # set by `dvc exp run`
+EXPERIMENT_VARIABLE = "DVC_EXP_NAME"  # set by `dvc exp run`
 NEW = "this run is not in the commit"
 
 
 def display_name(settings: RunSettings) -> str:
     """The name of a run in MLflow: task, variant and seed, then the DVC experiment if there is one."""
-    experiment = os.environ.get(EXPERIMENT)
+    experiment = os.environ.get(EXPERIMENT_VARIABLE)
     return f"{settings.name} ({experiment})" if experiment else settings.name
 
 
 def description(root: Path, name: str, settings: RunSettings) -> str:
     """The DVC experiment, and the settings of a run that differ from those of the commit; empty if there are none."""
-    experiment = os.environ.get(EXPERIMENT)
+    experiment = os.environ.get(EXPERIMENT_VARIABLE)
     lines = [f"DVC experiment {experiment}"] if experiment else []
     lines += changed_settings(root, name, settings)
     return "  \n".join(lines)  # two spaces break a line in Markdown
@@ -69,7 +69,7 @@ def flat(settings: RunSettings) -> dict[str, Any]:
 
 
 def machine_params(root: Path) -> dict[str, str]:
-    """The processor, its instructions and the number of threads of a training in this process."""
+    """The processor, its instructions and threads (machine.yaml's for all processes, else this one's), the device."""
     execution = read_execution(root)
     instructions = [torch.backends.cpu.get_cpu_capability()]
     if has_fast_bfloat16(torch.device("cpu")):

@@ -28,7 +28,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from serrm.core.files import json_text
 from serrm.core.project import Layout, current_commit
 from serrm.core.provenance import read_provenance
-from serrm.reporting.paper import style
+from serrm.reporting.style import style
 from serrm.scoring.metrics import metrics_of
 from serrm.scoring.schema import METRICS_FILE, Evaluation, read_evaluation, read_profile_scores
 from serrm.tracking import SQLITE, tracking_uri
@@ -37,8 +37,8 @@ from serrm.training.log import GATHERED, Record, read_training_curve, read_train
 from serrm.training.settings import RunSettings
 
 log = logging.getLogger(__name__)
-TAG: Final = "serrm.run"
-# MLflow shows the kind beside the name; the page that opens depends on `views`.
+RUN_TAG: Final = "serrm.run"
+# MLflow shows the kind beside the name; which page opens depends on the address (views.py).
 EXPERIMENT_TAGS: Final = {"mlflow.experimentKind": "custom_model_development"}
 COUNTS_OF_TRAINING = ("samples", "steps", "flops")
 MEASURED = ("seconds", "puzzle_steps_per_second", "peak_memory_bytes")  # known where the run was trained
@@ -108,7 +108,9 @@ class LiveRun:
         if run is None:
             commit, has_changes = current_commit(self.layout.root)
             git = {"mlflow.source.git.commit": commit, "mlflow.source.git.dirty": str(has_changes).lower()}
-            tags = {TAG: settings.digest(), COLOUR: style(settings.model.family)[0]} | (git if commit else {})
+            tags = {RUN_TAG: settings.digest(), COLOUR: style(settings.model.family)[0]} | (
+                git if commit else {}
+            )
             if note := description(self.layout.root, name, settings):
                 tags[MLFLOW_RUN_NOTE] = note
             run = client.create_run(experiment, run_name=display_name(settings), tags=tags)
@@ -162,27 +164,27 @@ def sync_run(layout: Layout, name: str, run_id: str | None = None) -> str:
     digest = training_digest(layout.profile, name, facts)
     if evaluation and training_digest(layout.profile, name, _facts_of_evaluation(evaluation)) != digest:
         evaluation = None  # the scores of another training
-    training = read_provenance(layout.provenance / f"{name}.json").get("training", {})
-    milliseconds = int(1000 * training.get("seconds", 0))
+    measured = read_provenance(layout.provenance / f"{name}.json").get("training", {})
+    duration_ms = int(1000 * measured.get("seconds", 0))
     with open_store(layout.root) as client:
         experiment = experiment_id(client, layout.profile, facts["task"])
         run = client.get_run(run_id) if run_id else _newest(client, experiment, digest)
         if run is None and config:  # not yet tagged as finished: its tag is the digest of the settings
-            run = _newest(client, experiment, facts["settings"])
+            run = _newest(client, experiment, facts["settings_digest"])
         if run is None:
             time_written = _time_written(checkpoint if config else layout.metrics)
             run_name = f"{facts['task']}-{facts['model']}-s{facts['seed']}"
-            run = client.create_run(experiment, time_written - milliseconds, run_name=run_name)
+            run = client.create_run(experiment, time_written - duration_ms, run_name=run_name)
         run_id = str(run.info.run_id)
         params = pd.json_normalize(config.get("run", {})).to_dict("index").get(0, {})  # keys joined by dots
         if precision := config.get("training", {}).get("precision"):
             params["machine.precision"] = precision  # that ran; train.precision may be auto
-        tags = {TAG: digest, COLOUR: style(facts["family"])[0]} | {
+        tags = {RUN_TAG: digest, COLOUR: style(facts["family"])[0]} | {
             key: str(facts[key]) for key in TAGGED if facts.get(key) is not None
         }
         client.log_batch(
             run_id,
-            _without_known(client, run, list(_metrics(layout, name, evaluation, {**facts, **training}))),
+            _without_known(client, run, list(_metrics(layout, name, evaluation, {**facts, **measured}))),
             [mlflow.entities.Param(str(key), str(value)) for key, value in params.items()],
             [mlflow.entities.RunTag(*tag) for tag in tags.items()],
         )
@@ -197,7 +199,7 @@ def sync_run(layout: Layout, name: str, run_id: str | None = None) -> str:
             client.log_text(run_id, content, f"{name}.json")
             _log_pictures(client, run_id, layout.predictions / name / "examples.json")
         # A run's duration is that of its training, if that is known.
-        client.set_terminated(run_id, "FINISHED", run.info.start_time + milliseconds)
+        client.set_terminated(run_id, "FINISHED", run.info.start_time + duration_ms)
     return run_id
 
 
@@ -215,7 +217,8 @@ def _time_written(path: Path) -> int:
 
 def training_digest(profile: str, name: str, facts: Mapping[str, Any]) -> str:
     """sha256 of what identifies a finished run: its settings, data and results."""
-    known = [facts.get(key) for key in ("settings", "data_hash", "steps", "samples", "flops", "final_loss")]
+    keys = ("settings_digest", "data_hash", "steps", "samples", "flops", "final_loss")
+    known = [facts.get(key) for key in keys]
     return hashlib.sha256(json.dumps([profile, name, *known]).encode()).hexdigest()
 
 
@@ -223,14 +226,15 @@ def _facts_of_checkpoint(config: Mapping[str, Any]) -> dict[str, Any]:
     """Facts about a run and its training, from config.json."""
     run = RunSettings.model_validate(config["run"])
     about = {"task": run.task, "model": run.variant, "seed": run.seed, "family": run.model.family}
-    return {**config, **config["training"], **about, "settings": run.digest()}
+    return {**config, **config["training"], **about, "settings_digest": run.digest()}
 
 
 def _facts_of_evaluation(evaluation: Evaluation) -> dict[str, Any]:
     """The same facts from the scores."""
     about = {"task": evaluation.task, "model": evaluation.variant, "seed": evaluation.seed}
     about["data_hash"] = evaluation.data.hash
-    return {**about, **evaluation.model_info.model_dump(), **evaluation.training.model_dump()}
+    training = evaluation.training.model_dump(by_alias=False)
+    return {**about, **evaluation.model_info.model_dump(), **training}
 
 
 def _metrics(
@@ -243,34 +247,34 @@ def _metrics(
     yield from _metrics_at(0, "size/", {key: facts[key] for key in SIZES})
     if evaluation is None:
         return
-    kind, main = evaluation.kind, evaluation.main_metric
+    task, main = evaluation.kind, evaluation.main_metric
     for of_set, part in evaluation.scored.items():
-        name = of_set.replace(",", "")  # a metric's name has no comma
-        headline = _in_percent(kind, part.steps[part.headline_steps])
+        set_name = of_set.replace(",", "")  # a metric's name has no comma
+        headline = _in_percent(task, part.steps[part.headline_steps])
         section = SECTIONS[main] if of_set == evaluation.main_set and main in SECTIONS else OTHER_SETS
         bars = {
-            name + suffix: round(headline[main + end], 2)
+            set_name + suffix: round(headline[main + end], 2)
             for end, suffix in ENDS.items()
             if main + end in headline
         }
         yield from _metrics_at(0, f"{section}/", bars)  # MLflow draws a metric that has only step 0 as a bar
         for num_steps, scores in part.steps.items():
-            yield from _metrics_at(num_steps, f"test/{name}/", _in_percent(kind, scores))
+            yield from _metrics_at(num_steps, f"test/{set_name}/", _in_percent(task, scores))
     for point in evaluation.learning_curve:
-        values = _in_percent(kind, point.scores)
+        values = _in_percent(task, point.scores)
         curve = {key: value for key, value in values.items() if not key.endswith(("_lo", "_hi"))}
         yield from _metrics_at(
             point.step, "snapshots/", {"samples": point.samples, "loss": point.loss, **curve}
         )
 
 
-def _in_percent(kind: str, scores: Mapping[str, float]) -> dict[str, float]:
+def _in_percent(task: str, scores: Mapping[str, float]) -> dict[str, float]:
     """Scores with their intervals, rates in percent; without constants, such as the accuracy of guessing."""
-    metrics = metrics_of(kind)
+    metrics = metrics_of(task)
 
     def factor(key: str) -> int:
         metric = metrics.get(key.removesuffix("_lo").removesuffix("_hi"))
-        return metric.unit.factor if metric else 1
+        return metric.statistic.factor if metric else 1
 
     return {key: factor(key) * value for key, value in scores.items() if not key.endswith("_guess")}
 
@@ -322,7 +326,7 @@ def _log_pictures(client: MlflowClient, run_id: str, examples: Path) -> None:
 
 def _newest(client: MlflowClient, experiment: str, value: str) -> mlflow.entities.Run | None:
     """The newest run of an experiment with this value of the tag `serrm.run`."""
-    runs = client.search_runs([experiment], f"tags.`{TAG}` = '{value}'", max_results=1)
+    runs = client.search_runs([experiment], f"tags.`{RUN_TAG}` = '{value}'", max_results=1)
     return runs[0] if runs else None
 
 

@@ -18,8 +18,8 @@ from mlflow.utils.time import get_current_time_millis
 
 from serrm.tracking.runs import EXPERIMENT_TAGS, FIRST_SECTIONS, open_store
 
-KEY: Final = "scores"
-TAG: Final = f"mlflow.sharedViewState.{KEY}"
+VIEW_KEY: Final = "scores"
+VIEW_TAG: Final = f"mlflow.sharedViewState.{VIEW_KEY}"
 NUM_RUNS: Final = 200  # newest runs whose metrics become columns
 SETTINGS: Final = ("train.learning_rate", "train.steps", "seed")
 
@@ -33,7 +33,7 @@ def links(root: Path, address: str) -> Iterator[tuple[str, str]]:
         kind = next(iter(EXPERIMENT_TAGS.items()))
         for experiment in client.search_experiments(filter_string="name LIKE 'serrm/%'", order_by=["name"]):
             if experiment.tags.get(kind[0]) == kind[1] and write_view(client, experiment):
-                query = f"workflowType=machine_learning&viewStateShareKey={KEY}"
+                query = f"workflowType=machine_learning&viewStateShareKey={VIEW_KEY}"
                 yield experiment.name, f"{address}/#/experiments/{experiment.experiment_id}/runs?{query}"
 
 
@@ -49,7 +49,7 @@ def write_view(client: MlflowClient, experiment: Experiment) -> bool:
     now = get_current_time_millis()
     packed = base64.b64encode(zlib.compress(json.dumps(state).encode())).decode()
     view = {"name": "Scores", "createdAt": now, "updatedAt": now, "state": f"deflate;{packed}"}
-    client.set_experiment_tag(experiment.experiment_id, TAG, json.dumps(view))
+    client.set_experiment_tag(experiment.experiment_id, VIEW_TAG, json.dumps(view))
     return bool(runs)
 
 

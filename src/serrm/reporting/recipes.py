@@ -1,0 +1,84 @@
+"""The settings in which a run differs from profile `paper`'s run of the same family (the tables of recipes.md)."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+ComposedSettings = Mapping[str, Any]
+"""The composed settings of a run: `task`, `variant`, and the sections `model`, `train`, `arrays`, `fidelity`."""
+HALTING: Final = ("train", "halting kind")
+# Keys that are not listed as differences: the seed, what changes no result, and epochs and steps, which are compared as
+# optimiser steps.
+NOT_LISTED: Final = ("seed", "log_every", "snapshots", "compile", "epochs", "steps")
+
+
+class Setting(NamedTuple):
+    """A setting that differs between a run and profile `paper`'s run of its family, with both values as text."""
+
+    name: str
+    run: str
+    paper: str
+
+    def __str__(self) -> str:
+        """Such as "halting probability 0.2 instead of 0.05"."""
+        return f"{self.name} {self.run} instead of {self.paper}"
+
+
+def setting_differences(run: ComposedSettings, paper: ComposedSettings, num_examples: int) -> list[Setting]:
+    """Differences of a run's settings from those of profile `paper`.
+
+    `num_examples` are those of an epoch of the paper.
+    """
+    run_values, paper_values = dict(_flat(run)), dict(_flat(paper))
+    train, paper_train = run["train"], paper["train"]
+    if train["steps"]:
+        paper_steps = paper_train["epochs"] * num_examples // paper_train["batch_size"]
+        run_values["", "optimiser steps"] = _setting_text(train["steps"])
+        paper_values["", "optimiser steps"] = _setting_text(paper_steps)
+    else:
+        run_values["", "epochs"] = _setting_text(train["epochs"])
+        paper_values["", "epochs"] = _setting_text(paper_train["epochs"])
+    if run_values.get(HALTING) != paper_values.get(HALTING):  # rules of two kinds have no settings in common
+        run_values, paper_values = _with_halting_in_one(run_values), _with_halting_in_one(paper_values)
+    settings = [
+        Setting(key[1], run_values.get(key, "none"), paper_values.get(key, "none"))
+        for key in run_values | paper_values
+    ]
+    return [setting for setting in settings if setting.run != setting.paper]
+
+
+def _with_halting_in_one(values: Mapping[tuple[str, str], str]) -> dict[tuple[str, str], str]:
+    """Values in which the halting rule is one setting, such as "random, probability 0.2"."""
+    rule = {
+        name.removeprefix("halting "): value
+        for (_, name), value in values.items()
+        if name.startswith("halting ")
+    }
+    if not rule:
+        return dict(values)
+    kind, details = rule.pop("kind", "none"), ", ".join(f"{name} {value}" for name, value in rule.items())
+    rest = {key: value for key, value in values.items() if not key[1].startswith("halting ")}
+    return rest | {("train", "halting"): f"{kind}, {details}" if details else kind}
+
+
+def _flat(settings: ComposedSettings) -> Iterator[tuple[tuple[str, str], str]]:
+    """((section, name in words), value as text) of every setting."""
+    for section, values in settings.items():
+        for key, value in values.items() if isinstance(values, Mapping) else ():
+            if key in NOT_LISTED:
+                continue
+            leaves = value.items() if isinstance(value, Mapping) else [("", value)]
+            for name, leaf in leaves:
+                yield (section, f"{key} {name}".strip().replace("_", " ")), _setting_text(leaf)
+
+
+def _setting_text(value: object) -> str:
+    match value:
+        case None:
+            return "none"
+        case bool():
+            return "on" if value else "off"
+        case int() | float():
+            return f"{value:,.10g}"
+        case list():
+            return " and ".join(map(_setting_text, value))
+    return str(value)
