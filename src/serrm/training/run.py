@@ -165,7 +165,7 @@ class TrainingRun:
                     self.records.append(record)
                     on_record(record)
                     result = f"loss {record['loss']:.4g}, {record['train_fsr']:.1%} solved"
-                    bar.set_postfix_str(f"{result}, {self._speed():.3g} puzzles/s", refresh=False)
+                    bar.set_postfix_str(f"{result}, {self._speed():.3g} puzzle-steps/s", refresh=False)
                 bar.update()
                 if is_first and trainer.step in steps_with_snapshot:
                     self._write_snapshot()
