@@ -19,7 +19,7 @@ from serrm.datasets.sets import set_file, write_set
 from serrm.inference.predict import LoadedModel
 from serrm.inference.settings import ScoringSettings
 from serrm.kernels.accelerate import accelerate
-from serrm.models.registry import build_model
+from serrm.models.build import build_model
 from serrm.models.se_rrm_settings import SeRrmSettings
 from serrm.puzzles.sudoku.data import generate_puzzles
 from serrm.puzzles.tasks import grid_task

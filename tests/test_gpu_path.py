@@ -20,8 +20,8 @@ from serrm.config import Params, read_params
 from serrm.inference import predict
 from serrm.inference.search import Limits, Search, search
 from serrm.inference.votes import vote
+from serrm.models.build import empty_model
 from serrm.models.recurrence import RecurrentModel
-from serrm.models.registry import empty_model
 from serrm.puzzles.tasks import TASKS, alphabet
 from serrm.scoring.schema import TaskType
 from serrm.training.loop import Trainer

@@ -18,13 +18,13 @@ from serrm.core.settings import parse
 from serrm.datasets.sets import write_sets
 from serrm.inference.evaluate import evaluate
 from serrm.inference.search import certainties
+from serrm.models.build import build_model, empty_model
 from serrm.models.families import FAMILIES
 from serrm.models.halting import HALTING
 from serrm.models.hrm_trm_settings import CycledSettings
 from serrm.models.positional import Positions
 from serrm.models.positions import POSITIONS
 from serrm.models.recurrence import CannotExtrapolate, RecurrentModel, StepOutput
-from serrm.models.registry import build_model, empty_model
 from serrm.models.settings import SEQUENCE_POSITIONS, ModelSizes
 from serrm.planning.rehearse import miniature
 from serrm.published.exchange import published_layout

@@ -6,8 +6,8 @@ from itertools import product
 import pytest
 import torch
 
+from serrm.models.build import build_model
 from serrm.models.recurrence import RecurrentModel
-from serrm.models.registry import build_model
 from serrm.models.settings import NUM_SPECIAL
 from serrm.training.cross_entropy import stablemax_cross_entropy
 from serrm.training.optimizer import AdamAtan2

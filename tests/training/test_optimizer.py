@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from serrm.models.registry import build_model
+from serrm.models.build import build_model
 from serrm.training.muon import build_muon
 from serrm.training.optimizer import AdamAtan2, trained, update_rows
 from serrm.training.settings import TrainSettings

@@ -18,8 +18,8 @@ from serrm.core.processes import ALONE, Processes
 from serrm.core.progress import with_progress
 from serrm.core.settings import parse
 from serrm.kernels.accelerate import accelerate, runs_compiled
+from serrm.models.build import empty_model
 from serrm.models.recurrence import CannotExtrapolate, RecurrentModel, State, StepOutput
-from serrm.models.registry import empty_model
 from serrm.models.settings import NUM_SPECIAL
 from serrm.training.checkpoint import FACTS, SNAPSHOTS, check, read_config, read_weights
 from serrm.training.parts import LossSettings

@@ -184,7 +184,7 @@ class Cost(NamedTuple):
 class Report:
     """The results of a profile's runs with their settings, and the differences of these from the paper's.
 
-    `flops` maps (positions, symbols) to the FLOPs of a supervision step, `init` maps the name of a run
+    `flops` counts the FLOPs of a supervision step by `num_symbols` and `num_positions`, `init` maps the name of a run
     that does not start from random weights to its checkpoint below data/, and `cost` maps a task and a variant to the
     cost of the paper's run, or None if profile `paper` has no such run.
     """
@@ -193,14 +193,14 @@ class Report:
     results: Results
     settings: Mapping[Key, ComposedSettings] = field(default_factory=dict)
     differences: Mapping[Key, Sequence[Setting]] = field(default_factory=dict)
-    flops: Mapping[Key, Callable[[int, int], int]] = field(default_factory=dict)
+    flops: Mapping[Key, Callable[..., int]] = field(default_factory=dict)
     init: Mapping[str, str] = field(default_factory=dict)
     cost: Callable[[str, str], Cost | None] = lambda task, variant: None
 
 
 def paper_costs(paper_params: Params) -> Callable[[str, str], Cost | None]:
     """A function from task and variant to the cost of profile `paper`'s run, which is counted at the first call."""
-    from serrm.models.registry import flops, num_parameters  # imports torch, which comparisons do not need
+    from serrm.models.flops import flops, num_parameters  # imports torch, which comparisons do not need
 
     names = {(run.task, paper_params.variant(name)): name for name, run in paper_params.runs.items()}
 
@@ -209,17 +209,20 @@ def paper_costs(paper_params: Params) -> Callable[[str, str], Cost | None]:
         if (task, variant) not in names:
             return None
         run, counts = paper_params.train_settings(names[task, variant]), paper_params.counts(task)
-        grid = counts.side**2, alphabet(task, counts.side).num_symbols
+        sizes = {
+            "num_symbols": alphabet(task, counts.side).num_symbols,
+            "num_positions": counts.side**2,
+        }
         num_samples = run.train.num_steps(counts.num_train) * run.train.batch_size
-        step = flops(run.model, *grid, run.train.halting)
-        return Cost(num_parameters(run.model, *grid), num_samples * step)
+        step = flops(run.model, run.train.halting, **sizes)
+        return Cost(num_parameters(run.model, **sizes), num_samples * step)
 
     return cost
 
 
 def make_report(params: Params, paper_params: Params, runs: Iterable[Evaluation]) -> Report:
     """The report of a profile's runs, whose settings are compared with those of profile `paper`."""
-    from serrm.models.registry import flops
+    from serrm.models.flops import flops
 
     settings, changes, steps = {}, {}, {}
     for name in params.runs:

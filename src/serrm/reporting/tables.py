@@ -362,7 +362,9 @@ def compute_points(report: Report) -> dict[tuple[str, str, str], list[tuple[floa
         for method, searches in (("first verified answer", run.first_verified), ("guesses", run.guesses)):
             if searches and model in models:
                 side = run.data.side
-                flops = report.flops[task, model](side**2, alphabet(run.kind, side).num_symbols)
+                flops = report.flops[task, model](
+                    num_symbols=alphabet(run.kind, side).num_symbols, num_positions=side**2
+                )
                 points[task, model, method] = [(flops * search.mean_steps, search) for search in searches]
     return points
 

@@ -27,8 +27,9 @@ from serrm.core.processes import ALONE, Processes, joined_by_torchrun
 from serrm.core.progress import progress_bar
 from serrm.kernels.accelerate import accelerate
 from serrm.kernels.precision import arithmetic, resolved_precision
+from serrm.models.build import build_model
+from serrm.models.flops import flops
 from serrm.models.recurrence import RecurrentModel, num_parameters
-from serrm.models.registry import build_model, flops
 from serrm.training import checkpoint as ckpt
 from serrm.training.loop import Record, Trainer
 from serrm.training.settings import RunSettings
@@ -111,8 +112,13 @@ class TrainingRun:
         self.data_hash = training_hash(arrays)
         examples = open_stream(arrays, run.arrays.num_augmentations, run.arrays.seed, hints=run.train.hints)
         stream = read_ahead(examples, run.train.batch_size)
-        grid = stream.side**2, stream.num_symbols
-        flops_per_puzzle = flops(run.model, *grid, run.train.halting, num_special=stream.num_special)
+        flops_per_puzzle = flops(
+            run.model,
+            run.train.halting,
+            num_symbols=stream.num_symbols,
+            num_positions=stream.side**2,
+            num_special=stream.num_special,
+        )
         self.flops_per_step = run.train.batch_size * flops_per_puzzle
         model = build_run_model(run, stream).to(self.device)
         newest = self._newest_checkpoint()
