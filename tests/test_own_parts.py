@@ -22,7 +22,7 @@ from serrm.models.build import build_model, empty_model
 from serrm.models.families import FAMILIES
 from serrm.models.halting import HALTING
 from serrm.models.hrm_trm_settings import CycledSettings
-from serrm.models.positional import Positions
+from serrm.models.positional_encoding import Positions
 from serrm.models.positions import POSITIONS
 from serrm.models.recurrence import CannotExtrapolate, RecurrentModel, StepOutput
 from serrm.models.settings import SEQUENCE_POSITIONS, ModelSizes
@@ -37,11 +37,11 @@ from serrm.scoring import metrics
 from serrm.scoring.metrics import MEAN, METRICS, Batch, Metric
 from serrm.scoring.tally import Tally
 from serrm.sources.download import fetch
+from serrm.training.base import OptimizerSettings
 from serrm.training.log import read_training_log, write_training_log
 from serrm.training.loop import Trainer
 from serrm.training.losses import LOSSES
 from serrm.training.optimizers import OPTIMIZERS
-from serrm.training.parts import OptimizerSettings
 from serrm.training.run import train
 from serrm.training.schedules import SCHEDULES
 from serrm.training.settings import TrainSettings

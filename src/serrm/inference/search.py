@@ -24,7 +24,7 @@ from serrm.inference.predict import supervision_step, symbols_of
 from serrm.inference.settings import GUESS_STEPS
 from serrm.models.recurrence import RecurrentModel, State
 from serrm.puzzles.task import Task
-from serrm.training.parts import LossSettings
+from serrm.training.base import LossSettings
 
 # The least probability of a guess, because the network is wrong more often than its probabilities suggest.
 LEAST_PROBABILITY = 0.02

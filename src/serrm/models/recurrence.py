@@ -16,7 +16,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from serrm.models.layers import Features, Rng, Rotation, rms_norm, truncated_normal
-from serrm.models.positional import Positions
+from serrm.models.positional_encoding import Positions
 
 State = tuple[Tensor, ...]
 Tokens = Int[Tensor, "B I"]

@@ -41,7 +41,7 @@ IGNORED = (
     "serrm.puzzles.text",
 )
 STAGES = {"training": "stages.train", "scoring": "stages.evaluate"}
-IGNORED_IN = {"training": (), "scoring": ("serrm.training.optimizer",)}
+IGNORED_IN = {"training": (), "scoring": ("serrm.training.adam_atan2",)}
 # Fields of a task's record, and modules of its folder, that change a run only through its arrays, or not at all.
 DATA_FIELDS = (
     *(

@@ -39,9 +39,10 @@ from serrm.arrays.stream import Stream
 from serrm.core.processes import ALONE, Processes
 from serrm.models.layers import DTYPES
 from serrm.models.recurrence import RecurrentModel, SupervisionStep
+from serrm.training.base import trained_parameters
 from serrm.training.cross_entropy import PAD
-from serrm.training.optimizer import trained, update_rows
 from serrm.training.settings import Fidelity, TrainSettings
+from serrm.training.sign_sgd import update_rows
 from serrm.training.slots import Piece, PieceResult, Slots, empty_slots, seed_dropout, to_device
 
 Record = dict[str, int | float]  # a line of the training log
@@ -79,7 +80,7 @@ class Trainer:
         stream, settings = self.stream, self.settings
         self.num_steps = settings.num_steps(stream.num_examples)
         self.step = 0
-        self.parameters: list[Tensor] = trained(self.model)
+        self.parameters: list[Tensor] = trained_parameters(self.model)
         self.ema = [p.detach().clone() for p in self.parameters]
         self.optimizer = settings.optimizer.build(self.model, settings)
         local, dtype = self.processes.local_range(settings.batch_size), DTYPES[settings.precision]

@@ -18,9 +18,9 @@ from serrm.models.families import ModelSettings
 from serrm.models.halting import HaltingSettings
 from serrm.puzzles.settings import ArraySettings, HintSettings
 from serrm.training.adam_atan2_settings import AdamAtan2Settings
+from serrm.training.base import Betas
 from serrm.training.losses import Loss
 from serrm.training.optimizers import Optimizer
-from serrm.training.parts import Betas
 from serrm.training.schedules import SCHEDULES
 from serrm.training.stablemax import Stablemax
 

@@ -64,3 +64,8 @@ class OptimizerSettings(NamedSettings):
     def weights_to_score(self, optimizer: Any, parameters: "list[Tensor]") -> "list[Tensor]":
         """The weights to evaluate and share, in the order of the parameters, by an optimiser that averages."""
         raise NotImplementedError
+
+
+def trained_parameters(model: "RecurrentModel") -> "list[Tensor]":
+    """The parameters that an optimiser updates, in the order of the model."""
+    return [p for p in model.parameters() if p.numel()]
