@@ -103,5 +103,5 @@ def write_arc_arrays(folder: Path, pairs: Mapping[PairName, Pair], canvas: int, 
     folder.mkdir(exist_ok=True)
     write_pairs(folder / PAIRS, pairs, {name for name in pairs if not name.is_scored})
     write_json(folder / AUDIT, {"canvas": canvas})
-    build_arc_arrays(folder, folder / "arrays", task="arc_agi_1", num_variants=num_variants, seed=0)
+    build_arc_arrays(folder, folder / "arrays", kind="arc_agi_1", num_variants=num_variants, seed=0)
     return folder / "arrays"

@@ -64,7 +64,7 @@ def make_arrays(
     pq.write_table(pa.Table.from_pylist(rows, schema=schema()), folder / "pairs" / PAIRS)
     (folder / "pairs" / AUDIT).write_text(json.dumps({"canvas": canvas}))
     target = folder / "arrays"
-    build_arc_arrays(folder / "pairs", target, task="arc_agi_1", num_variants=num_variants, seed=seed)
+    build_arc_arrays(folder / "pairs", target, kind="arc_agi_1", num_variants=num_variants, seed=seed)
     return target
 
 

@@ -22,12 +22,12 @@ def open_stream(
 
     ValueError for hints on ARC-AGI, whose questions show no part of the answer's grid.
     """
-    task = stream.read_metadata(arrays / stream.TRAINING)["task"]
-    if isinstance(TASKS[task], GridTask):
+    kind = stream.read_metadata(arrays / stream.TRAINING)["task"]
+    if isinstance(TASKS[kind], GridTask):
         puzzles = stream.open_arrays(arrays, stream.TRAIN)
         return stream.GridExamples(puzzles, num_augmentations, seed, hints).stream()
     if hints is not None:
-        raise ValueError(f"train.hints: not available on {task}, whose questions have no blanks")
+        raise ValueError(f"train.hints: not available on {kind}, whose questions have no blanks")
     return arc.open_arc_examples(arrays, num_augmentations + 1, seed).stream()
 
 

@@ -22,14 +22,14 @@ Row = dict[str, Any]  # of the Parquet file
 def build(puzzles: Path, target: Path, kind: str, settings: ArraySettings) -> None:
     """Write a task's puzzle sets as memory-mapped arrays to the folders `training` and `test` of `target`."""
     if isinstance(TASKS[kind], GridTask):
-        build_arrays(puzzles, target, seed=settings.seed, task=kind)
+        build_grid_arrays(puzzles, target, kind=kind, seed=settings.seed)
     else:
         num_variants = settings.num_augmentations + 1
-        build_arc_arrays(puzzles, target, task=kind, num_variants=num_variants, seed=settings.seed)
+        build_arc_arrays(puzzles, target, kind=kind, num_variants=num_variants, seed=settings.seed)
 
 
-def build_arrays(puzzles: Path, target: Path, *, seed: int, task: str = "sudoku") -> None:
-    """Turn every Parquet set in `puzzles` into arrays under `target`."""
+def build_grid_arrays(puzzles: Path, target: Path, *, kind: str = "sudoku", seed: int) -> None:
+    """Turn every Parquet set of square grids in `puzzles` into arrays under `target`."""
     sets: dict[str, dict[str, int]] = {}
     with new_directory(target / TRAINING) as training, new_directory(target / TEST) as test:
         for path in sorted(puzzles.glob("*.parquet")):
@@ -41,11 +41,11 @@ def build_arrays(puzzles: Path, target: Path, *, seed: int, task: str = "sudoku"
             for part, tokens in zip(("questions", "answers"), grids, strict=True):
                 write_array(folder / f"{part}.npy", tokens)
         of_training = {TRAIN: sets.pop(TRAIN)}
-        write_json(training / METADATA, {"task": task, "seed": seed, "sets": of_training})
-        write_json(test / METADATA, {"task": task, "sets": sets})
+        write_json(training / METADATA, {"task": kind, "seed": seed, "sets": of_training})
+        write_json(test / METADATA, {"task": kind, "sets": sets})
 
 
-def build_arc_arrays(puzzles: Path, target: Path, *, task: str, num_variants: int, seed: int) -> None:
+def build_arc_arrays(puzzles: Path, target: Path, *, kind: str, num_variants: int, seed: int) -> None:
     """Turn the pairs of the augment stage's folder `puzzles` into arrays under `target`.
 
     The order of the puzzles stays. A puzzle that is not scored and has no pair left after the audit is left out.
@@ -80,7 +80,7 @@ def build_arc_arrays(puzzles: Path, target: Path, *, task: str, num_variants: in
             counts[name] = {"num_puzzles": num_puzzles, "num_pairs": len(chosen), "side": side}
         write_array(training / INDEX, build_index(names, num_variants, seed))
         metadata = {
-            "task": task,
+            "task": kind,
             "side": side,
             "num_symbols": NUM_SYMBOLS,
             "num_variants": num_variants,
@@ -89,7 +89,7 @@ def build_arc_arrays(puzzles: Path, target: Path, *, task: str, num_variants: in
             "puzzles": names,
         }
         write_json(training / METADATA, metadata)
-        write_json(test / METADATA, {"task": task, "side": side, "sets": counts})
+        write_json(test / METADATA, {"task": kind, "side": side, "sets": counts})
 
 
 def _write_pairs(folder: Path, rows: list[Row], names: tuple[str, ...], side: int) -> None:

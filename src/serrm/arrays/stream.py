@@ -43,12 +43,19 @@ class PuzzleArrays:
     side: int
     questions: UInt8[np.ndarray, "N I"]
     answers: UInt8[np.ndarray, "N I"]
-    task: str = "sudoku"
+    kind: str = "sudoku"  # a key of TASKS
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for puzzles that are not square grids of this side."""
+        for part, tokens in (("questions", self.questions), ("answers", self.answers)):
+            if tokens.shape[1:] != (self.side**2,):
+                expected = f"rows of {self.side**2} cells for grids of {self.side}×{self.side}"
+                raise ValueError(f"{self.name}: {part} must be {expected}, got shape {tokens.shape}")
 
     @property
     def num_symbols(self) -> int:
         """K of the alphabet, padding included."""
-        return alphabet(self.task, self.side).num_symbols
+        return alphabet(self.kind, self.side).num_symbols
 
     def __len__(self) -> int:
         return len(self.questions)
@@ -155,13 +162,13 @@ class GridExamples:
 
     def __post_init__(self) -> None:
         """Raise ValueError for more augmentations than the task has."""
-        most = grid_task(self.arrays.task).most_augmentations
+        most = grid_task(self.arrays.kind).most_augmentations
         if most is not None and self.num_augmentations > most:
             raise ValueError(f"{self.num_augmentations} augmentations requested, a puzzle has {most}")
 
     def stream(self) -> Stream:
         """The training stream of these examples."""
-        arrays, task = self.arrays, grid_task(self.arrays.task)
+        arrays, task = self.arrays, grid_task(self.arrays.kind)
         return Stream(
             arrays.side,
             arrays.num_symbols,
@@ -182,7 +189,7 @@ class GridExamples:
         puzzles, numbers = self.examples(start, num)
         questions, answers = self.arrays.questions[puzzles], self.arrays.answers[puzzles]
         if self.num_augmentations > 0:
-            task, side = grid_task(self.arrays.task), self.arrays.side
+            task, side = grid_task(self.arrays.kind), self.arrays.side
             pairs = zip(puzzles.tolist(), numbers.tolist(), strict=True)
             rows = np.stack([task.draw(self.seed, *pair, side) for pair in pairs])
             both = np.concatenate([questions, answers]), np.concatenate([rows, rows])

@@ -172,10 +172,10 @@ def score_set(
 
     The result also says which puzzles were solved after `headline` steps, and after the most steps.
     """
-    task = grid_task(puzzles.task)
+    task = grid_task(puzzles.kind)
     if reason := predict.refusal(predictor.loaded.model, puzzles.side, puzzles.num_symbols):
         return RefusedSet(side=puzzles.side, reason=reason)
-    tallies = {step: Tally(task, metrics_of(puzzles.task)) for step in steps}
+    tallies = {step: Tally(task, metrics_of(puzzles.kind)) for step in steps}
     headline, most = headline or usual_headline_steps(steps), max(steps)
     # Whether each puzzle is solved, by the number of steps and the number of a batch's first puzzle.
     solved: dict[tuple[int, int], Bool[np.ndarray, " B"]] = {}

@@ -26,7 +26,7 @@ class Gallery:
     `serrm show`, MLflow's pictures and the report draw from the files it writes.
     """
 
-    task: str
+    kind: str  # a key of TASKS
     num: int
     examples: dict[str, dict[int, dict[str, Any]]] = field(default_factory=dict)
     submission: dict[str, Any] | None = None
@@ -43,7 +43,7 @@ class Gallery:
 
         A model trained on larger grids may answer with symbols outside this size's alphabet; they become padding, 0.
         """
-        record, examples = TASKS[self.task], self.examples.setdefault(set_name, {})
+        record, examples = TASKS[self.kind], self.examples.setdefault(set_name, {})
         num_symbols = record.alphabet(side).num_symbols
         for row, prediction in enumerate(predicted.tokens):
             number, vote = divmod(predicted.start + row, votes)
@@ -77,7 +77,7 @@ class Gallery:
         """Write examples.json, and submission.json where there is one, to a new folder `target`."""
         with new_directory(target) as folder:
             examples = [example for of_set in self.examples.values() for example in of_set.values()]
-            content = {"task": self.task, "examples": examples}
+            content = {"task": self.kind, "examples": examples}
             (folder / EXAMPLES).write_text(json.dumps(content) + "\n", encoding="utf-8")
             if self.submission is not None:
                 (folder / SUBMISSION).write_text(json.dumps(self.submission) + "\n", encoding="utf-8")

@@ -57,7 +57,7 @@ def search_points(
     attempts, where attempts after the first have guesses.
     """
     puzzles, attempt_steps = puzzles.first(settings.num_puzzles), settings.attempt_steps
-    numbers_of_attempts = () if TASKS[puzzles.task].allows is None else sorted(settings.guesses)
+    numbers_of_attempts = () if TASKS[puzzles.kind].allows is None else sorted(settings.guesses)
     first_verified, guesses = list[ComputePoint](), list[ComputePoint]()
     outcomes = _searched(predictor, puzzles, Limits(max(settings.max_steps)))
     for most in sorted(settings.max_steps):
@@ -82,7 +82,7 @@ class Outcome(NamedTuple):
 def _searched(predictor: predict.Predictor, puzzles: PuzzleArrays, limits: Limits) -> list[Outcome]:
     """Search for an answer to every puzzle; processes share the puzzles in turn."""
     model, processes = predictor.loaded.model, predictor.processes
-    task, num_symbols = TASKS[puzzles.task], puzzles.num_symbols
+    task, num_symbols = TASKS[puzzles.kind], puzzles.num_symbols
     numbers = range(processes.rank, len(puzzles), processes.num)
     searches = with_progress(
         [Search(number, puzzles.questions[number]) for number in numbers],

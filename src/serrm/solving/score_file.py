@@ -135,7 +135,7 @@ class OtherSolutions(Gallery):
         self, set_name: str, side: int, predicted: Predicted, name: Callable[[int], str], votes: int = 1
     ) -> None:
         """Count the other solutions of a batch. Mazes have criteria, which count them already."""
-        record = grid_task(self.task)
+        record = grid_task(self.kind)
         if record.verify is not None and not record.criteria:
             is_solution = record.obeys(predicted.batch.questions, predicted.tokens)
             self.nums[str(predicted.step)] += int(
