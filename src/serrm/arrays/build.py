@@ -61,8 +61,9 @@ def build_arc_arrays(puzzles: Path, target: Path, *, kind: str, num_variants: in
 
     rows: list[Row] = pq.read_table(existing(puzzles / PAIRS)).to_pylist()
     side = int(json.loads(existing(puzzles / AUDIT).read_text(encoding="utf-8"))["canvas"])
+    # A data set scores evaluation puzzles or, to choose settings, held-out puzzles in their place.
     collections = {row["collection"] for row in rows} & {*SCORED}
-    assert len(collections) < 2, "settings must be chosen on held-out puzzles, without those evaluated"
+    assert len(collections) < 2, "both evaluation and held-out puzzles are scored"
     (scored_name,) = collections or {SCORED[0]}
     scored = [row for row in rows if row["collection"] in collections and row["role"] == "test"]
     assert not any(row["is_trained"] for row in scored), "a pair that is scored is trained on"
