@@ -359,7 +359,7 @@ def test_flops_of_a_family_that_may_stop_early_are_a_bound(
     own: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert bound_prefix("looped") == "" and bound_prefix("a family of another commit") == ""
-    monkeypatch.setattr(LoopedSettings, "flops_are_bound", True)
+    monkeypatch.setattr(LoopedSettings, "flops_are_upper_bound", True)
     assert bound_prefix("looped") == "at most "
 
 

@@ -29,7 +29,7 @@ seeds, steps = st.integers(0, 2**31), st.integers(0, 10**9)
 def halts(
     rule: HaltingRule, signal: Tensor | None, num_steps: list[int], seed: int = 0, step: int = 0
 ) -> Tensor:
-    return rule.halts(signal, torch.tensor(num_steps), seed=seed, step=step, max_steps=16)
+    return rule.halts(signal, torch.tensor(num_steps), seed=seed, optimiser_step=step, max_steps=16)
 
 
 @pytest.mark.parametrize("probability", [0.05, 0.1, 0.5])

@@ -352,7 +352,7 @@ def flops_text(flops: int | None) -> str:
 def bound_prefix(family: str) -> str:
     """The prefix of a family's FLOPs: "at most " if a step may take fewer than are counted, else empty."""
     settings = FAMILIES.get(family)
-    return "at most " if settings is not None and settings.flops_are_bound else ""
+    return "at most " if settings is not None and settings.flops_are_upper_bound else ""
 
 
 def compute_points(report: Report) -> dict[tuple[str, str, str], list[tuple[float, ComputePoint]]]:

@@ -184,7 +184,7 @@ class Trainer:
         if signal is not None:  # waits for the device
             signal = self.processes.gather(signal).cpu()
         is_halted = self.settings.halting.halts(
-            signal, num_steps, seed=self.seed, step=self.step, max_steps=most
+            signal, num_steps, seed=self.seed, optimiser_step=self.step, max_steps=most
         )
         self.slots.is_halted = is_halted | (num_steps >= most)
 
