@@ -253,11 +253,11 @@ def test_a_halting_rule_sees_the_change_of_the_state(arrays: Path, monkeypatch: 
         params = changed("trm", halting={"kind": "settled", "tolerance": tolerance})
         made = trainer(params, "sudoku-trm-s0", arrays)
         list(made.steps())
-        assert made.slots.position == num_taken
+        assert made.slots.num_drawn == num_taken
     params = changed("trm", halting={"kind": "settled", "tolerance": 1e-9}, max_supervision_steps=2)
     made = trainer(params, "sudoku-trm-s0", arrays)
     list(made.steps())
-    assert made.slots.position == 2 * 16, "every slot halts after the last supervision step"
+    assert made.slots.num_drawn == 2 * 16, "every slot halts after the last supervision step"
     with pytest.raises(ValueError, match=r"^p: recipes\.sudoku\.trm\.halting\.tolerance: .* \(got 0\)$"):
         parse(Params, changed("trm", halting={"kind": "settled", "tolerance": 0}), "p")
 
