@@ -17,7 +17,7 @@ from serrm.core.execution import Execution
 from serrm.core.settings import parse
 from serrm.datasets.sets import write_sets
 from serrm.inference.evaluate import evaluate
-from serrm.inference.search import certainties
+from serrm.inference.search import certainties_and_probabilities
 from serrm.models.build import build_model, empty_model
 from serrm.models.families import FAMILIES
 from serrm.models.halting import HALTING
@@ -272,7 +272,11 @@ def test_a_loss_is_trained_and_weighs_guesses(arrays: Path, monkeypatch: pytest.
         dumped = settings.model_dump(mode="json").get("loss", "stablemax")
         assert parse(type(settings), settings.model_dump(mode="json"), "again") == settings
         records = list(trainer(params, "sudoku-trm-s0", arrays).steps())
-        shares[str(loss)] = certainties(logits, 4, settings.loss)[1][0, 0, 3], records[0]["loss"], dumped
+        shares[str(loss)] = (
+            certainties_and_probabilities(logits, 4, settings.loss)[1][0, 0, 3],
+            records[0]["loss"],
+            dumped,
+        )
     assert shares["softmax"][0] == pytest.approx(0.75, abs=1e-3)
     assert shares["stablemax"][0] == pytest.approx((1 + math.log(3)) / (2 + math.log(3) + 0.2), abs=1e-6)
     assert len({loss for _, loss, _ in shares.values()}) == len(shares)

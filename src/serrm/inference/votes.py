@@ -88,7 +88,7 @@ def vote(
     `seed` draws random task types.
     """
     tallies, num_votes = {step: ArcTally(questions.answers()) for step in steps}, questions.num_votes
-    task_vectors_of = partial(rows_for_task_type, predictor.loaded.model, task_type, seed)
+    task_vectors_of = partial(vectors_for_task_type, predictor.loaded.model, task_type, seed)
     loss = predictor.loaded.settings.train.loss
 
     def name(number: int) -> str:
@@ -117,10 +117,10 @@ def pooled(of_processes: Sequence[Tallies]) -> Tallies:
     return reduce(include, of_processes)
 
 
-def rows_for_task_type(
+def vectors_for_task_type(
     model: RecurrentModel, task_type: TaskType, seed: int, start: int, batch: Examples
 ) -> Float[Tensor, "B W"] | None:
-    """Rows of the task-type table: those of the puzzles, zeros, or random ones; None for a model without a table."""
+    """The task vectors to score with: those of the puzzles, zeros, or random rows; None for a model without a table."""
     if model.task_types is None:
         return None
     rows = batch.task_types

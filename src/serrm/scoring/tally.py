@@ -60,6 +60,11 @@ class Tally:
             self.sums.update({(name, key): value for key, value in sums.items()})
         self.answers.update(targets[batch.is_open].tolist())
 
+    def include(self, sums: Counter[tuple[str, str]], answers: Counter[int]) -> None:
+        """Add what another process has counted."""
+        self.sums.update(sums)
+        self.answers.update(answers)
+
     def scores(self) -> dict[str, float]:
         """The mean of every metric's values with its 95% interval, rates as fractions.
 

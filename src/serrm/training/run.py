@@ -213,7 +213,7 @@ class TrainingRun:
             "training": {
                 "steps": trainer.step,
                 "samples": trainer.slots.num_drawn,
-                "train_puzzles": trainer.stream.num_examples,
+                "train_puzzles": trainer.stream.num_examples,  # pairs on ARC-AGI
                 "flops": trainer.step * self.flops_per_step,
                 "final_loss": self.records[-1]["loss"] if self.records else None,
                 "precision": self.precision,
