@@ -25,8 +25,8 @@ class QLearning(HaltingRule):
 
     kind: Literal["q_learning"]
     exploration: float = Field(ge=0, le=1)
-    """`q_learning`: probability that a puzzle stays for at least a random number of steps; both are drawn anew at each
-    step."""
+    """`q_learning`: probability that a puzzle stays for at least a random number of steps; the draw is repeated at
+    each step."""
     bootstrap: bool
     """`q_learning`: also learn the value of continuing, with a bootstrapped target (HRM); TRM halts above 0."""
 

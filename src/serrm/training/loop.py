@@ -126,7 +126,7 @@ class Trainer:
         for piece in slots.pieces(self.micro_batch):
             result = self.forward_backward(piece)
             slots.set_state(piece, result.state)
-            results.append(result._replace(state=()))  # the slots hold it now, so its memory is free
+            results.append(result._replace(state=()))  # the slots have a copy, so its memory is free
         self._halt(_joined([result.signal for result in results]))
         self._add_up(results)
         rate = self.settings.rate(self.step, self.num_optimiser_steps)
@@ -239,7 +239,7 @@ class Trainer:
     def ema_weights(self) -> dict[str, Tensor]:
         """The state dict with the EMA in place of the raw parameters, for evaluation and sharing.
 
-        The weights of an optimiser with `averages` are those that it has averaged itself.
+        An optimiser with `averages` gives its own average instead of the EMA.
         """
         optimizer, averages = self.settings.optimizer, self.ema
         if optimizer.averages:

@@ -89,11 +89,8 @@ def train(
     with stop_requests() as requests, joined_by_torchrun(execution.device) as processes:
         training = TrainingRun(run, arrays, scratch / run.digest(), execution, processes)
         training.run_steps(on_record, requests, end)
-        step, num_steps, last = (
-            training.trainer.step,
-            training.trainer.num_optimiser_steps,
-            training.checkpoint,
-        )
+        step, num_steps = training.trainer.step, training.trainer.num_optimiser_steps
+        last = training.checkpoint
         if processes.is_first:
             if step < num_steps:
                 message = f"stopped at step {step} of {num_steps}; resume with the same command"
@@ -112,7 +109,7 @@ class TrainingRun:
         self.settings, self.folder, self.execution, self.processes = run, folder, execution, processes
         self.records: list[Record] = []
         self.seconds = 0.0  # of training, over all interruptions
-        self.peak_memory = 0  # in bytes, of all processes together, the largest before the last interruption
+        self.peak_memory = 0  # bytes of all processes together, the most before an interruption
         self.device = devices.prepare_device(execution.device, execution.threads, processes)
         self.data_hash = training_hash(arrays)
         examples = open_stream(arrays, run.arrays.num_augmentations, run.arrays.seed, hints=run.train.hints)
