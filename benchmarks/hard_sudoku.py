@@ -22,8 +22,8 @@ from serrm.arrays.stream import PuzzleArrays, open_arrays
 from serrm.core.progress import with_progress
 from serrm.inference.predict import LoadedModel, load_model
 from serrm.inference.search import Limits, Search, search
+from serrm.models.flops import flops
 from serrm.models.layers import DTYPES
-from serrm.models.registry import flops
 from serrm.puzzles.tasks import TASKS
 from serrm.scoring.schema import read_evaluation
 from serrm.scoring.tally import rates
@@ -75,7 +75,7 @@ def measure(
     asked = (Search(number, question) for number, question in enumerate(puzzles.questions))
     loss = loaded.settings.train.loss
     found = search(
-        loaded.model, asked, puzzles.num_symbols, TASKS[puzzles.task], limits, batch_size, loss, dtype
+        loaded.model, asked, puzzles.num_symbols, TASKS[puzzles.kind], limits, batch_size, loss, dtype
     )
     steps, is_right = np.zeros(len(puzzles), int), np.zeros(len(puzzles), bool)
     num_wrong = 0
@@ -84,7 +84,7 @@ def measure(
         equal = np.array_equal(each.answer, puzzles.answers[each.key])
         steps[each.key], is_right[each.key] = each.steps, each.is_verified and equal
         num_wrong += each.is_verified and not equal
-    a_step = flops(loaded.settings.model, puzzles.side**2, puzzles.num_symbols)
+    a_step = flops(loaded.settings.model, num_symbols=puzzles.num_symbols, num_positions=puzzles.side**2)
     seconds = {"seconds": time.perf_counter() - start, "cpu_seconds": time.process_time() - cpu}
     budgets = sorted({2**power for power in range(limits.budget.bit_length())} | {limits.budget})
     return {

@@ -32,7 +32,7 @@ from benchmarks.steps import NAMES, PROFILES, cpu_seconds_of
 from serrm.arrays.stream import random_stream
 from serrm.core import devices
 from serrm.kernels.accelerate import accelerate
-from serrm.models.registry import build_model
+from serrm.models.build import build_model
 from serrm.training.loop import Trainer
 from serrm.training.settings import RunSettings
 

@@ -30,10 +30,11 @@ from serrm.core import devices as machine
 from serrm.kernels.accelerate import accelerate
 from serrm.kernels.cpu.build import find_compiler
 from serrm.kernels.precision import has_fast_bfloat16
+from serrm.models.build import build_model
 from serrm.models.families import ModelSettings
+from serrm.models.flops import flops
 from serrm.models.layers import DTYPES
 from serrm.models.random_halting import RandomHalting
-from serrm.models.registry import build_model, flops
 from serrm.training.loop import Trainer
 
 # Batches of the models for Sudoku, by profile: its own where a step then takes less than a few seconds.
@@ -192,7 +193,8 @@ def cpu_seconds_of(function: Callable[[], object]) -> float:
 def flops_of(case: Case, kind: str) -> int:
     """The FLOPs of a step on all its puzzles."""
     halting = HALTING if kind == "training" else None
-    return case.batch_size * flops(case.settings, case.side**2, case.num_symbols, halting)
+    flops_per_puzzle = flops(case.settings, halting, num_symbols=case.num_symbols, num_positions=case.side**2)
+    return case.batch_size * flops_per_puzzle
 
 
 def in_own_process(*arguments: Any, initializer: Callable[[], None] | None = None) -> Measured:

@@ -24,8 +24,8 @@ from benchmarks.steps import PRODUCT, Case, Form, step_of
 from serrm.config import read_params
 from serrm.core import devices
 from serrm.kernels.cpu.network import NativeSublayer
+from serrm.models.build import build_model
 from serrm.models.layers import DTYPES, Attention, Rotation
-from serrm.models.registry import build_model
 
 BATCHES = {"laptop": {"se_rrm": 32, "trm": 32}, "paper": {"se_rrm": 8, "trm": 32}}
 KERNELS = ("_Differentiable", "_DifferentiableBackward")  # of sublayers in serrm.kernels.cpu.network

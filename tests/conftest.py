@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 import torch
 
-from serrm.arrays.build import build_arrays
+from serrm.arrays.build import build_grid_arrays
 from serrm.arrays.stream import GridExamples, open_arrays
 from serrm.core.execution import Execution
 from serrm.datasets.sets import set_file, write_set
 from serrm.inference.predict import LoadedModel
 from serrm.inference.settings import ScoringSettings
 from serrm.kernels.accelerate import accelerate
-from serrm.models.registry import build_model
+from serrm.models.build import build_model
 from serrm.models.se_rrm_settings import SeRrmSettings
 from serrm.puzzles.sudoku.data import generate_puzzles
 from serrm.puzzles.tasks import grid_task
@@ -181,7 +181,7 @@ def make_arrays(tmp_path_factory: pytest.TempPathFactory) -> MakePath:
             rng = np.random.default_rng([seed, n, num])
             puzzles = generate_puzzles(n, num, rng, CLUES[n])
             write_set(folder / set_file(name), enumerate(puzzles), n, name, grid_task("sudoku"))
-        build_arrays(folder, folder / "arrays", seed=seed)
+        build_grid_arrays(folder, folder / "arrays", seed=seed)
         return folder / "arrays"
 
     return make

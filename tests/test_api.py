@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from serrm.models.registry import build_model
+from serrm.models.build import build_model
 from tests.conftest import MakeSettings
 
 PAGE = Path(__file__).parents[1] / "docs" / "api.md"

@@ -17,7 +17,7 @@ import yaml
 from serrm import command_line
 from serrm.cli import main
 from serrm.config import read_params
-from serrm.models.registry import build_model
+from serrm.models.build import build_model
 from serrm.published.exchange import published_weights
 from serrm.scoring.schema import profile_text
 from serrm.tracking import ui_command

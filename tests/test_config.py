@@ -17,8 +17,8 @@ from dvc.utils.hydra import apply_overrides
 from serrm.cli import main
 from serrm.config import Params, read_execution, read_params
 from serrm.core.settings import parse
+from serrm.models.build import empty_model
 from serrm.models.families import FAMILIES
-from serrm.models.registry import empty_model
 from serrm.puzzles.task import Alphabet
 from serrm.puzzles.tasks import TASKS
 from serrm.training.schedules import SCHEDULES

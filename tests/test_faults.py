@@ -7,7 +7,7 @@ import pytest
 from torch import zeros
 
 from benchmarks.fault_project import Project
-from serrm.arrays.build import build_arrays
+from serrm.arrays.build import build_grid_arrays
 from serrm.core.provenance import write_provenance
 from serrm.training.checkpoint import write_checkpoint
 from tests.conftest import MakePath
@@ -45,7 +45,7 @@ def test_what_is_cut_short_is_found(project: Project) -> None:
 def test_a_full_disk_leaves_no_arrays(make_arrays: MakePath, tmp_path: Path) -> None:
     puzzles = make_arrays(side=9).parent
     with pytest.raises(OSError, match=rf"File too large: '{tmp_path}/arrays/"), files_limited(700):
-        build_arrays(puzzles, tmp_path / "arrays", seed=0)
+        build_grid_arrays(puzzles, tmp_path / "arrays", seed=0)
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
 

@@ -20,8 +20,8 @@ from serrm.config import Params, read_params
 from serrm.inference import predict
 from serrm.inference.search import Limits, Search, search
 from serrm.inference.votes import vote
+from serrm.models.build import empty_model
 from serrm.models.recurrence import RecurrentModel
-from serrm.models.registry import empty_model
 from serrm.puzzles.tasks import TASKS, alphabet
 from serrm.scoring.schema import TaskTypeRow
 from serrm.training.loop import Trainer
@@ -104,7 +104,7 @@ def test_training_steps_stay_on_the_device(of: str, name: str, copies: HostCopie
         next(steps)
     waits = run.train.halting.kind == "q_learning" or run.train.halting.probability_solved > 0
     assert copies.num == (3 if waits else 0)  # the halting logits, or which puzzles are solved, once per step
-    assert trainer.slots.position > trainer.settings.batch_size  # slots were refilled
+    assert trainer.slots.num_drawn > trainer.settings.batch_size  # slots were refilled
     assert all(part.device == META for part in (*trainer.ema, *trainer.slots.state))
 
 

@@ -17,14 +17,14 @@ from serrm.core.execution import Execution
 from serrm.core.settings import parse
 from serrm.datasets.sets import write_sets
 from serrm.inference.evaluate import evaluate
-from serrm.inference.search import certainties
+from serrm.inference.search import certainties_and_probabilities
+from serrm.models.build import build_model, empty_model
 from serrm.models.families import FAMILIES
 from serrm.models.halting import HALTING
 from serrm.models.hrm_trm_settings import CycledSettings
-from serrm.models.positional import Positions
+from serrm.models.positional_encoding import Positions
 from serrm.models.positions import POSITIONS
 from serrm.models.recurrence import CannotExtrapolate, RecurrentModel, StepOutput
-from serrm.models.registry import build_model, empty_model
 from serrm.models.settings import SEQUENCE_POSITIONS, ModelSizes
 from serrm.planning.rehearse import miniature
 from serrm.published.exchange import published_layout
@@ -37,11 +37,11 @@ from serrm.scoring import metrics
 from serrm.scoring.metrics import MEAN, METRICS, Batch, Metric
 from serrm.scoring.tally import Tally
 from serrm.sources.download import fetch
+from serrm.training.base import OptimizerSettings
 from serrm.training.log import read_training_log, write_training_log
 from serrm.training.loop import Trainer
 from serrm.training.losses import LOSSES
 from serrm.training.optimizers import OPTIMIZERS
-from serrm.training.parts import OptimizerSettings
 from serrm.training.run import train
 from serrm.training.schedules import SCHEDULES
 from serrm.training.settings import TrainSettings
@@ -253,11 +253,11 @@ def test_a_halting_rule_sees_the_change_of_the_state(arrays: Path, monkeypatch: 
         params = changed("trm", halting={"kind": "settled", "tolerance": tolerance})
         made = trainer(params, "sudoku-trm-s0", arrays)
         list(made.steps())
-        assert made.slots.position == num_taken
+        assert made.slots.num_drawn == num_taken
     params = changed("trm", halting={"kind": "settled", "tolerance": 1e-9}, max_supervision_steps=2)
     made = trainer(params, "sudoku-trm-s0", arrays)
     list(made.steps())
-    assert made.slots.position == 2 * 16, "every slot halts after the last supervision step"
+    assert made.slots.num_drawn == 2 * 16, "every slot halts after the last supervision step"
     with pytest.raises(ValueError, match=r"^p: recipes\.sudoku\.trm\.halting\.tolerance: .* \(got 0\)$"):
         parse(Params, changed("trm", halting={"kind": "settled", "tolerance": 0}), "p")
 
@@ -272,7 +272,11 @@ def test_a_loss_is_trained_and_weighs_guesses(arrays: Path, monkeypatch: pytest.
         dumped = settings.model_dump(mode="json").get("loss", "stablemax")
         assert parse(type(settings), settings.model_dump(mode="json"), "again") == settings
         records = list(trainer(params, "sudoku-trm-s0", arrays).steps())
-        shares[str(loss)] = certainties(logits, 4, settings.loss)[1][0, 0, 3], records[0]["loss"], dumped
+        shares[str(loss)] = (
+            certainties_and_probabilities(logits, 4, settings.loss)[1][0, 0, 3],
+            records[0]["loss"],
+            dumped,
+        )
     assert shares["softmax"][0] == pytest.approx(0.75, abs=1e-3)
     assert shares["stablemax"][0] == pytest.approx((1 + math.log(3)) / (2 + math.log(3) + 0.2), abs=1e-6)
     assert len({loss for _, loss, _ in shares.values()}) == len(shares)
@@ -359,7 +363,7 @@ def test_flops_of_a_family_that_may_stop_early_are_a_bound(
     own: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert bound_prefix("looped") == "" and bound_prefix("a family of another commit") == ""
-    monkeypatch.setattr(LoopedSettings, "flops_are_bound", True)
+    monkeypatch.setattr(LoopedSettings, "flops_are_upper_bound", True)
     assert bound_prefix("looped") == "at most "
 
 

@@ -24,7 +24,7 @@ from jaxtyping import Bool, Float32, UInt8
 from serrm.drawing.puzzles import DrawnPuzzle, Panel, cell_of
 from serrm.drawing.svg import grid_svg
 from serrm.inference.predict import predict, symbols_of
-from serrm.inference.search import Limits, Search, certainties
+from serrm.inference.search import Limits, Search, certainties_and_probabilities
 from serrm.inference.settings import GUESS_STEPS
 from serrm.puzzles.look import PAPER, CellLook, Keys
 from serrm.puzzles.task import GridTask
@@ -79,7 +79,9 @@ def settle(question: Question, budget: int) -> Iterator[Frame]:
             answer = symbols_of(output.logits)
             is_verified = bool(task.obeys(tokens[None], answer)[0])
             is_over = puzzle.take_step(answer[0], is_verified, None)
-            [certainty], [shares] = certainties(output.logits, num_symbols, model.settings.train.loss)
+            [certainty], [shares] = certainties_and_probabilities(
+                output.logits, num_symbols, model.settings.train.loss
+            )
             if puzzle.attempts == 1 or is_over:
                 yield Frame(_caption(puzzle, int(is_guess.sum())), answer[0], certainty, is_guess)
             if is_over:

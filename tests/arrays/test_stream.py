@@ -100,6 +100,12 @@ def test_more_augmentations_than_a_maze_has_are_refused(drawn: PuzzleArrays) -> 
         GridExamples(maze, 8, seed=0)
 
 
+def test_grids_that_are_not_square_are_refused() -> None:
+    tokens = np.ones((3, 60), np.uint8)
+    with pytest.raises(ValueError, match=r"\b64\b.*\b60\b"):
+        PuzzleArrays(TRAIN, 8, tokens, tokens)
+
+
 def test_hints_are_right_and_end(drawn: PuzzleArrays) -> None:
     plain, hinted = (GridExamples(drawn, NUM_AUGMENTATIONS, 0, hints) for hints in (None, HINTS))
     (questions, answers, _), shown = plain.gather(0, 400), hinted.gather(0, 400)

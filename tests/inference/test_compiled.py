@@ -14,9 +14,9 @@ from serrm.inference.predict import predict
 from serrm.inference.search import Limits, Search, search
 from serrm.inference.settings import ScoringSettings
 from serrm.kernels.accelerate import accelerate
+from serrm.models.build import build_model
 from serrm.models.families import ModelSettings
 from serrm.models.recurrence import RecurrentModel
-from serrm.models.registry import build_model
 from serrm.puzzles.tasks import TASKS
 from serrm.training.run import train
 from serrm.training.settings import RunSettings

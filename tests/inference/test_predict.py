@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from serrm.inference.predict import load_model, predict
+from serrm.models.build import build_model
 from serrm.models.recurrence import RecurrentModel
-from serrm.models.registry import build_model
 from serrm.training import checkpoint as ckpt
 from tests.conftest import MakePath, MakeSettings
 from tests.drawn import CPU, seeded

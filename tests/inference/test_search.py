@@ -15,8 +15,8 @@ from torch import Tensor
 from serrm.inference.predict import predict, symbols_of
 from serrm.inference.search import LEAST_PROBABILITY, MISS_PROBABILITY, Limits, Search, fillings, search
 from serrm.inference.settings import GUESS_STEPS
+from serrm.models.build import build_model, empty_model
 from serrm.models.recurrence import RecurrentModel
-from serrm.models.registry import build_model, empty_model
 from serrm.puzzles.sudoku.data import generate_puzzles
 from serrm.puzzles.sudoku.rules import are_answers, are_consistent
 from serrm.puzzles.task import Task

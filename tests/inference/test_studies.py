@@ -13,7 +13,7 @@ from serrm.inference.predict import LoadedModel, Predictor, load_model
 from serrm.inference.search import Limits, Search, search
 from serrm.inference.settings import ComputeSettings
 from serrm.inference.studies import equivariance, puzzles_of_trained_size, search_points, symmetric_questions
-from serrm.models.registry import empty_model
+from serrm.models.build import empty_model
 from serrm.puzzles.sudoku.data import generate_puzzles
 from serrm.puzzles.tasks import TASKS
 from serrm.scoring.metrics import wilson

@@ -16,8 +16,8 @@ from serrm.inference.gallery import Gallery
 from serrm.inference.predict import LoadedModel, Predictor
 from serrm.inference.studies import equivariance, symmetric_questions
 from serrm.inference.votes import arc_questions, score_votes, vote
+from serrm.models.build import build_model
 from serrm.models.recurrence import RecurrentModel, StepOutput
-from serrm.models.registry import build_model
 from serrm.puzzles.arc.grids import Collection, Pair, PairName
 from serrm.scoring.schema import ScoredSet
 from tests.conftest import MakeRun, scoring

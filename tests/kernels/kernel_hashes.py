@@ -14,7 +14,7 @@ from torch import Tensor
 
 from serrm.kernels.cpu.network import NativeSublayer
 from serrm.models.layers import Attention, Rotation, SwiGLU
-from serrm.training.optimizer import AdamAtan2
+from serrm.training.adam_atan2 import AdamAtan2
 
 # Sizes (outer, length, inner, width, heads, head_dim) whose rows, columns and depths fill tiles and leave rests.
 ATTENTIONS = [

@@ -9,8 +9,8 @@ from torch import Tensor, nn
 from serrm.kernels.accelerate import accelerate
 from serrm.kernels.cpu.build import has_kernels
 from serrm.kernels.products import ExactLinear
+from serrm.models.build import build_model
 from serrm.models.recurrence import Network, RecurrentModel, Residual
-from serrm.models.registry import build_model
 from tests.drawn import draw_tokens, gradients, seeded
 from tests.models.test_flops import MODELS
 

@@ -8,11 +8,12 @@ import torch
 from benchmarks.steps import HRM, SE_RRM, TRM
 from serrm.arrays.stream import random_stream
 from serrm.inference.predict import predict
+from serrm.models.build import build_model, empty_model
 from serrm.models.families import ModelSettings
+from serrm.models.flops import flops
 from serrm.models.q_learning import QLearning
 from serrm.models.random_halting import RandomHalting
 from serrm.models.recurrence import num_parameters
-from serrm.models.registry import build_model, empty_model, flops
 from serrm.training.loop import Trainer
 from serrm.training.settings import TrainSettings
 from tests.conftest import TRAIN
@@ -67,7 +68,7 @@ def test_a_training_step_does_what_is_counted(model: str, rule: str) -> None:
     built.task_types = None  # the update of their table is no product of the network
     settings = recipe(batch_size=BATCH, steps=2, halting=HALTING[rule])
     trainer = Trainer(built, random_stream(SIDE, NUM_SYMBOLS), settings, seed=0)
-    expected = flops(MODELS[model], SIDE**2, NUM_SYMBOLS, HALTING[rule])
+    expected = flops(MODELS[model], HALTING[rule], num_symbols=NUM_SYMBOLS, num_positions=SIDE**2)
     assert counted(lambda: list(trainer.steps())) == 2 * BATCH * expected
 
 
@@ -76,13 +77,14 @@ def test_a_prediction_does_what_is_counted(model: str) -> None:
     rng = seeded(0)
     built = build_model(MODELS[model], NUM_SYMBOLS, rng, num_positions=SIDE**2).eval()
     tokens = torch.randint(1, NUM_SYMBOLS, (BATCH, SIDE**2), generator=rng)
-    expected = flops(MODELS[model], SIDE**2, NUM_SYMBOLS)
+    expected = flops(MODELS[model], num_symbols=NUM_SYMBOLS, num_positions=SIDE**2)
     assert counted(lambda: list(predict(built, tokens, NUM_SYMBOLS, (1, 3)))) == 3 * BATCH * expected
 
 
 def test_the_papers_se_rrm_needs_what_is_known() -> None:
-    assert flops(SE_RRM, 81, 11) / 1e9 == pytest.approx(69.3, abs=0.05)
-    assert flops(SE_RRM, 81, 11, RANDOM) / 1e9 == pytest.approx(115.5, abs=0.05)
+    sizes = {"num_symbols": 11, "num_positions": 81}
+    assert flops(SE_RRM, **sizes) / 1e9 == pytest.approx(69.3, abs=0.05)
+    assert flops(SE_RRM, RANDOM, **sizes) / 1e9 == pytest.approx(115.5, abs=0.05)
 
 
 ARC, MAZE = {"l_cycles": 4, "registers": 0}, {"l_cycles": 4, "registers": 0, "symbols": "untied"}

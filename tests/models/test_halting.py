@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
+from serrm.models.build import build_model
 from serrm.models.hrm_trm_settings import TrmSettings
 from serrm.models.q_head import continue_target
 from serrm.models.q_learning import QLearning, least_steps
 from serrm.models.random_halting import RandomHalting, random_halting
 from serrm.models.recurrence import SupervisionStep
-from serrm.models.registry import build_model
 from serrm.models.settings import HaltingRule
 from tests import conftest
 from tests.drawn import draw_tokens, seeded
@@ -29,7 +29,7 @@ seeds, steps = st.integers(0, 2**31), st.integers(0, 10**9)
 def halts(
     rule: HaltingRule, signal: Tensor | None, num_steps: list[int], seed: int = 0, step: int = 0
 ) -> Tensor:
-    return rule.halts(signal, torch.tensor(num_steps), seed=seed, step=step, max_steps=16)
+    return rule.halts(signal, torch.tensor(num_steps), seed=seed, optimiser_step=step, max_steps=16)
 
 
 @pytest.mark.parametrize("probability", [0.05, 0.1, 0.5])

@@ -6,9 +6,9 @@ import pytest
 import torch
 from pydantic import TypeAdapter
 
+from serrm.models.build import build_model
 from serrm.models.families import ModelSettings
 from serrm.models.recurrence import CannotExtrapolate, RecurrentModel
-from serrm.models.registry import build_model
 from tests import conftest
 from tests.drawn import draw_tokens, seeded
 

@@ -6,11 +6,11 @@ from itertools import product
 import pytest
 import torch
 
+from serrm.models.build import build_model
 from serrm.models.recurrence import RecurrentModel
-from serrm.models.registry import build_model
 from serrm.models.settings import NUM_SPECIAL
+from serrm.training.adam_atan2 import AdamAtan2
 from serrm.training.cross_entropy import stablemax_cross_entropy
-from serrm.training.optimizer import AdamAtan2
 from tests.conftest import MakeSettings
 from tests.drawn import draw_tokens, seeded
 

@@ -37,7 +37,7 @@ def modules(lines: list[str]) -> set[str]:
 def test_a_run_uses_its_parts_and_no_others() -> None:
     lines = used_code(run_of("laptop", "maze-trm-s0"), "training")
     assert "run.train.optimizer: serrm.training.muon_settings.MuonSettings" in lines
-    assert "run.train.schedule: serrm.training.decay.cosine" in lines
+    assert "run.train.schedule: serrm.training.schedule_shapes.cosine" in lines
     of_run = modules(lines)
     assert {"serrm/training/muon.py", "serrm/models/hrm_trm.py", "serrm/models/random_halting.py"} <= of_run
     assert {"serrm/training/loop.py", "serrm/kernels/cpu/sublayers.cpp", "stages/train.py"} <= of_run
@@ -59,7 +59,7 @@ def test_a_training_that_takes_every_right_answer_depends_on_the_rule(
 def test_a_scoring_does_not_depend_on_how_a_run_was_trained() -> None:
     of_run = modules(used_code(run_of("ci"), "scoring"))
     assert {"serrm/models/hrm_trm.py", "serrm/training/stablemax.py", "serrm/inference/search.py"} <= of_run
-    for other in ("training/loop", "training/optimizer", "models/q_learning", "training/decay"):
+    for other in ("training/loop", "training/adam_atan2", "models/q_learning", "training/schedule_shapes"):
         assert f"serrm/{other}.py" not in of_run
 
 

@@ -13,8 +13,8 @@ from torch import Tensor
 
 from serrm.core.files import hash_file
 from serrm.inference.predict import load_model
+from serrm.models.build import build_model, empty_model
 from serrm.models.recurrence import num_parameters
-from serrm.models.registry import build_model, empty_model
 from serrm.published.conformance import build_published, read_vectors, settings_of
 from serrm.published.exchange import (
     export_checkpoint,

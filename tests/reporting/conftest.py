@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 
 from serrm.config import read_params
 from serrm.models.families import ModelSettings
-from serrm.models.registry import flops
+from serrm.models.flops import flops
 from serrm.reporting.paper import load_paper
 from serrm.reporting.recipes import setting_differences
 from serrm.reporting.report import Inputs, write_report

@@ -14,7 +14,7 @@ from serrm.commands.report import committed_overview
 from serrm.config import read_params
 from serrm.core.files import between_markers
 from serrm.core.project import git
-from serrm.models.registry import flops
+from serrm.models.flops import flops
 from serrm.reporting.claims import judge, overall
 from serrm.reporting.hard_sudoku import FOLDER, OURS, PEERS
 from serrm.reporting.overview import BEGIN, END, claims_section, scores_section
@@ -102,7 +102,7 @@ def test_the_estimates_of_the_peers_are_what_their_settings_give():
     run = read_params(ROOT / "profiles/paper.yaml").train_settings("sudoku-trm_mlp-s0")
     model = run.model.model_copy(update={"h_cycles": 6, "l_cycles": 9})
     assert estimates[" four seeds"] == pytest.approx(
-        8000 * 384 * flops(model, 81, 11, run.train.halting), rel=0.005
+        8000 * 384 * flops(model, run.train.halting, num_symbols=11, num_positions=81), rel=0.005
     )
     width, positions = 128, 82
     layer = positions * (2 * 12 * width**2 + 4 * positions * width)

@@ -108,6 +108,8 @@ def test_logits_are_those_that_the_stages_evaluate(model: serrm.Model, questions
     for wrong, steps in ((tokens + 10, 1), (tokens, 0), (tokens, ())):
         with pytest.raises(ValueError, match=r"\b1\d?\b"):
             model.predict(wrong, steps)
+    with pytest.raises(ValueError, match=r"\b60\b"):
+        model.predict(tokens[:, :60], 1)
 
 
 def test_saved_and_loaded_it_gives_identical_logits(

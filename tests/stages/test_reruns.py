@@ -290,7 +290,7 @@ def test_what_is_added_runs_nothing_again(project: StandIns) -> None:
             "HALTING",
         ),
         "training/losses.py": (
-            "from serrm.training.parts import LossSettings\n",
+            "from serrm.training.base import LossSettings\n",
             'class Mine(LossSettings):\n    kind: Literal["mine"]\n',
             "LOSSES",
         ),
@@ -301,7 +301,7 @@ def test_what_is_added_runs_nothing_again(project: StandIns) -> None:
         ),
         "training/schedules.py": ("", "def Mine(progress, final):\n    return 1 - progress\n", "SCHEDULES"),
         "models/positions.py": (
-            "from serrm.models.angles import no_angles\nfrom serrm.models.positional import Positions\n",
+            "from serrm.models.angles import no_angles\nfrom serrm.models.positional_encoding import Positions\n",
             "Mine = Positions(no_angles, 2)\n",
             "POSITIONS",
         ),

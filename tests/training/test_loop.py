@@ -55,7 +55,7 @@ def test_a_slot_is_refilled_and_its_neighbours_go_on(make_trainer: MakeTrainer) 
     trainer = make_trainer(train={"batch_size": 4})
     run(trainer, num_steps=1)
     slots, model = trainer.slots, trainer.model
-    position = slots.position
+    position = slots.num_drawn
     slots.is_halted[:] = torch.tensor([False, True, False, True])
     before = [part.clone() for part in (slots.tokens, slots.targets, *slots.state, slots.num_steps)]
     slots.refill(trainer.stream, model)
@@ -68,7 +68,7 @@ def test_a_slot_is_refilled_and_its_neighbours_go_on(make_trainer: MakeTrainer) 
     (fresh,) = model.initial_state(2, 16, 6)
     assert torch.equal(slots.state[0][[1, 3]], fresh)
     assert slots.num_steps.tolist() == [1, 0, 1, 0]
-    assert slots.position == position + 2 and not slots.is_halted.any()
+    assert slots.num_drawn == position + 2 and not slots.is_halted.any()
 
 
 def test_a_step_moves_each_puzzle_one_supervision_step_on(make_trainer: MakeTrainer) -> None:
@@ -191,7 +191,7 @@ def test_solved_slots_halt_as_often_as_asked(make_trainer: MakeTrainer) -> None:
 
     trainer.stream = replace(trainer.stream, gather=unlabelled)
     run(trainer)
-    assert trainer.slots.position == 4 * 4, "every slot takes a new puzzle at every step"
+    assert trainer.slots.num_drawn == 4 * 4, "every slot takes a new puzzle at every step"
 
 
 def have_an_even_start(questions: np.ndarray, answers: np.ndarray) -> np.ndarray:

@@ -10,10 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from serrm.models.registry import build_model
+from serrm.models.build import build_model
+from serrm.training.adam_atan2 import AdamAtan2
+from serrm.training.base import trained_parameters
 from serrm.training.muon import build_muon
-from serrm.training.optimizer import AdamAtan2, trained, update_rows
 from serrm.training.settings import TrainSettings
+from serrm.training.sign_sgd import update_rows
 from tests.conftest import TRAIN, MakeSettings
 from tests.drawn import seeded
 
@@ -88,7 +90,7 @@ def test_muon_turns_the_networks_matrices_and_adam_atan2_the_rest(make_settings:
     before = {name: value.detach().clone() for name, value in model.named_parameters()}
     for group in optimizer.param_groups:
         group["lr"] = 0.01
-    for parameter in trained(model):
+    for parameter in trained_parameters(model):
         parameter.grad = torch.randn(parameter.shape, generator=seeded(3))
     optimizer.step()
     for name, value in model.named_parameters():

@@ -1,5 +1,6 @@
 """A run that was stopped, however it was stopped, ends in exactly the tensors of one that was not."""
 
+import json
 import os
 import shutil
 import signal
@@ -15,7 +16,7 @@ import torch
 
 from serrm.core.execution import Execution
 from serrm.training.loop import Record
-from serrm.training.run import EXIT_RESUMABLE, Interrupted, TrainingRun, stop_requests
+from serrm.training.run import EXIT_RESUMABLE, MACHINE, Interrupted, TrainingRun, stop_requests
 from serrm.training.settings import RunSettings
 from tests import conftest
 from tests.compiling import GPUS, apart
@@ -121,6 +122,17 @@ def test_a_checkpoint_of_something_else_is_not_resumed(
             run(make_run(train={"learning_rate": 1e-3}), arrays, tmp_path, ONE_STEP)
     with pytest.raises(Interrupted, match="stopped at step 2 of 6"):
         run(settings, arrays, tmp_path, ONE_STEP)
+
+
+def test_a_resumed_run_keeps_the_most_memory_that_it_took(
+    make_run: MakeRun, arrays: Path, tmp_path: Path
+) -> None:
+    settings = make_run()
+    machine = interrupted(settings, arrays, tmp_path).parent / MACHINE
+    taken = json.loads(machine.read_text()) | {"peak_memory_bytes": 10**15}
+    machine.write_text(json.dumps(taken))
+    run(settings, arrays, tmp_path)
+    assert json.loads(machine.read_text())["peak_memory_bytes"] == 10**15
 
 
 def test_moved_to_another_machine_and_back_is_bit_identical(

@@ -14,7 +14,7 @@ from safetensors.torch import load_file
 from serrm.core.execution import Execution
 from serrm.core.files import file_names, hash_file
 from serrm.kernels import precision
-from serrm.models.registry import flops
+from serrm.models.flops import flops
 from serrm.training import checkpoint as ckpt
 from serrm.training import trial
 from serrm.training.run import Interrupted, TrainingRun
@@ -54,7 +54,8 @@ def test_success_leaves_a_checkpoint_with_snapshots(
     assert config["run"] == settings.model_dump(mode="json")
     assert done["steps"] == 6 and done["samples"] >= 4 and done["final_loss"] > 0
     assert (config["num_symbols"], config["side"]) == (6, 4)
-    assert done["flops"] == 6 * 4 * flops(settings.model, 16, 6, settings.train.halting)
+    step = flops(settings.model, settings.train.halting, num_symbols=6, num_positions=16)
+    assert done["flops"] == 6 * 4 * step
 
 
 def test_hints_reach_the_first_questions(make_run: MakeRun, arrays: Path, tmp_path: Path) -> None:

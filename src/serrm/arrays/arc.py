@@ -12,7 +12,8 @@
 
 `training` holds the demonstrations of all puzzles, also of those that are scored, and the test pairs of the others.
 `evaluation` holds the test pairs of the evaluation puzzles, `held_out` those of training puzzles that are scored in
-their place. A variant is an augmentation of a puzzle with a separate task type; an evaluation reads the index too.
+their place. A variant of a puzzle is the puzzle itself or one of its augmentations. Each has a separate task type.
+An evaluation reads the index too.
 
 An epoch of training shuffles the puzzles, each in one random variant with all its pairs. A pair lies at a random
 position of the canvas where question and answer fit (translation), except that one pair per puzzle, drawn anew every
@@ -124,7 +125,10 @@ def permutations_of_ranks(ranks: Int[np.ndarray, " V"]) -> UInt8[np.ndarray, "V 
 
 
 class Choices(NamedTuple):
-    """Random choices of examples: pair, variant, share of the free rows and columns before it."""
+    """Random choices of examples: the pair, its variant, and where it lies on the canvas.
+
+    `shifts` are shares, 0 to 1, of the free rows and of the free columns: those above the pair and to its left.
+    """
 
     pairs: Int64[np.ndarray, " B"]
     variants: Int64[np.ndarray, " B"]
@@ -135,8 +139,8 @@ class Choices(NamedTuple):
 class ArcPairs:
     """The pairs of `arrays` in the first variants of the index; every variant of a puzzle is a task type.
 
-    SE-RRM uses the first 8 variants, HRM and TRM use all. In the model's table of task types a puzzle's variants stand
-    side by side.
+    A recipe may use fewer variants than the index has; in the paper SE-RRM uses 8, and HRM and TRM use all. In the
+    model's table of task types a puzzle's variants stand side by side.
     """
 
     arrays: ArcArrays
@@ -172,7 +176,7 @@ class ArcPairs:
         new_sizes = [np.where(is_turned, size[:, ::-1], size).astype(np.int64) for size in sizes]
         offsets = (shifts * (arrays.side - np.maximum(*new_sizes) + 1)).astype(np.int64)
         questions, answers = (
-            _moved(tokens[pairs], size, is_turned, changes, offsets, arrays.side)
+            _on_canvas(tokens[pairs], size, is_turned, changes, offsets, arrays.side)
             for tokens, size in zip((arrays.questions, arrays.answers), new_sizes, strict=True)
         )
         return Examples(questions, answers, arrays.puzzles[pairs] * self.num_variants + variants)
@@ -184,7 +188,7 @@ class ArcPairs:
         return np.asarray(self.arrays.index[self.arrays.puzzles[pairs], variants])
 
 
-def _moved(
+def _on_canvas(
     tokens: UInt8[np.ndarray, "B I"],
     sizes: Int64[np.ndarray, "B 2"],
     is_turned: Bool[np.ndarray, "B 1"],
@@ -197,24 +201,27 @@ def _moved(
     Equals `transformed`, `grids.recoloured` and `grids.encode` of every grid; `sizes` are those after the transforms.
 
     Transform k transposes if k ≥ 4, then turns k mod 4 quarters counter-clockwise; so rows are read backwards for
-    quarters 1 and 2, columns for 2 and 3.
+    quarters 1 and 2, columns for 2 and 3. The last axis of `B 2` holds rows, then columns.
     """
-    transforms, permutations = changes[:, :1], changes[:, 1:]
-    quarters, last = transforms % 4, sizes[:, :, None] - 1
-    lines = np.arange(side) - offsets[:, :, None]  # rows and columns, counted from the grid's first
+    quarters, permutations = changes[:, :1] % 4, changes[:, 1:]
+    # The canvas's rows and columns, counted from the grid's first one: those of the grid, and the one after them.
+    lines, last = np.arange(side) - offsets[:, :, None], sizes[:, :, None] - 1
     is_within, is_border = (lines >= 0) & (lines <= last), lines == last + 1
-    is_flipped = (quarters == (1, 3)) | (quarters == 2)
-    steps = np.where(is_turned, (1, side), (side, 1))[:, :, None]
-    sources = is_within * steps * np.where(is_flipped[:, :, None], last - lines, lines)
-    starts = np.arange(0, tokens.size, side**2)[:, None, None]
-    cells = sources[:, 0, :, None] + (sources[:, 1, None, :] + starts)
+    # The cell of `tokens` that each cell of the canvas takes is the sum of one number per row and one per column.
+    is_backwards = (quarters == (1, 3)) | (quarters == 2)
+    strides = np.where(is_turned, (1, side), (side, 1))[:, :, None]
+    sources = is_within * strides * np.where(is_backwards[:, :, None], last - lines, lines)
+    first_cells = np.arange(0, tokens.size, side**2)[:, None, None]
+    cells = sources[:, 0, :, None] + (sources[:, 1, None, :] + first_cells)
+    # Take these cells in their new colours, each grid from the permutation of its own row.
     colours = np.pad(permutations + np.uint8(grids.FIRST_COLOUR), ((0, 0), (grids.FIRST_COLOUR, 0)))
-    first = np.arange(0, colours.size, grids.NUM_SYMBOLS)[:, None, None]
-    moved = colours.reshape(-1).take(tokens.reshape(-1).take(cells) + first)
+    first_colours = np.arange(0, colours.size, grids.NUM_SYMBOLS)[:, None, None]
+    canvases = colours.reshape(-1).take(tokens.reshape(-1).take(cells) + first_colours)
+    # Clear the cells outside of the grid and mark its end: PADDING is 0, END_OF_GRID 1.
     rows, columns = is_within[:, 0, :, None], is_within[:, 1, None, :]
     is_end = (rows & is_border[:, 1, None, :]) | (is_border[:, 0, :, None] & columns)
-    moved *= rows & columns
-    return np.asarray((moved + is_end).reshape(tokens.shape))  # PADDING is 0, END_OF_GRID 1
+    canvases *= rows & columns
+    return np.asarray((canvases + is_end).reshape(tokens.shape))
 
 
 @dataclass(frozen=True, eq=False)
@@ -254,10 +261,10 @@ def _epoch(epoch: int, seed: int, num_pairs: tuple[int, ...], num_variants: int)
     counts = np.array(num_pairs)
     first = np.cumsum(counts) - counts
     puzzles = np.repeat(np.arange(len(counts)), counts)
-    turns = keyed_rng(seed, Purpose.SHUFFLE, epoch).permutation(len(counts))
+    order = keyed_rng(seed, Purpose.SHUFFLE, epoch).permutation(len(counts))
     variants = keyed_rng(seed, Purpose.AUGMENTATION_INDEX, epoch).integers(num_variants, size=len(counts))
     rng = keyed_rng(seed, Purpose.PAIR, epoch)
-    pairs = np.lexsort((rng.random(len(puzzles)), turns[puzzles]))
+    pairs = np.lexsort((rng.random(len(puzzles)), order[puzzles]))
     shifts = keyed_rng(seed, Purpose.TRANSLATION, epoch).random((len(puzzles), 2))
     chosen = first + rng.integers(np.maximum(counts, 1))
     # One pair per puzzle stays at the corner; the audit may leave a puzzle without pairs.
@@ -276,7 +283,7 @@ class ArcEvaluation(ArcPairs):
 
     @property
     def num_votes(self) -> int:
-        """Variants of each test input."""
+        """Variants of each test input; each gives one vote."""
         return self.num_variants
 
     @property

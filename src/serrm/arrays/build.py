@@ -22,14 +22,14 @@ Row = dict[str, Any]  # of the Parquet file
 def build(puzzles: Path, target: Path, task: str, settings: ArraySettings) -> None:
     """Write a task's puzzle sets as memory-mapped arrays to the folders `training` and `test` of `target`."""
     if isinstance(TASKS[task], GridTask):
-        build_arrays(puzzles, target, seed=settings.seed, task=task)
+        build_grid_arrays(puzzles, target, task=task, seed=settings.seed)
     else:
         num_variants = settings.num_augmentations + 1
         build_arc_arrays(puzzles, target, task=task, num_variants=num_variants, seed=settings.seed)
 
 
-def build_arrays(puzzles: Path, target: Path, *, seed: int, task: str = "sudoku") -> None:
-    """Turn every Parquet set in `puzzles` into arrays under `target`."""
+def build_grid_arrays(puzzles: Path, target: Path, *, task: str = "sudoku", seed: int) -> None:
+    """Turn every Parquet set of square grids in `puzzles` into arrays under `target`."""
     sets: dict[str, dict[str, int]] = {}
     with new_directory(target / TRAINING) as training, new_directory(target / TEST) as test:
         for path in sorted(puzzles.glob("*.parquet")):
@@ -61,8 +61,9 @@ def build_arc_arrays(puzzles: Path, target: Path, *, task: str, num_variants: in
 
     rows: list[Row] = pq.read_table(existing(puzzles / PAIRS)).to_pylist()
     side = int(json.loads(existing(puzzles / AUDIT).read_text(encoding="utf-8"))["canvas"])
+    # A data set scores evaluation puzzles or, to choose settings, held-out puzzles in their place.
     collections = {row["collection"] for row in rows} & {*SCORED}
-    assert len(collections) < 2, "settings must be chosen on held-out puzzles, without those evaluated"
+    assert len(collections) < 2, "both evaluation and held-out puzzles are scored"
     (scored_name,) = collections or {SCORED[0]}
     scored = [row for row in rows if row["collection"] in collections and row["role"] == "test"]
     assert not any(row["is_trained"] for row in scored), "a pair that is scored is trained on"

@@ -43,7 +43,14 @@ class PuzzleArrays:
     side: int
     questions: UInt8[np.ndarray, "N I"]
     answers: UInt8[np.ndarray, "N I"]
-    task: str = "sudoku"
+    task: str = "sudoku"  # a key of TASKS
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for puzzles that are not square grids of this side."""
+        for part, tokens in (("questions", self.questions), ("answers", self.answers)):
+            if tokens.shape[1:] != (self.side**2,):
+                expected = f"rows of {self.side**2} cells for grids of {self.side}×{self.side}"
+                raise ValueError(f"{self.name}: {part} must be {expected}, got shape {tokens.shape}")
 
     @property
     def num_symbols(self) -> int:

@@ -1,4 +1,4 @@
-"""Scores of a checkpoint: every test set of its task at several depths, and its snapshots.
+"""Scores of a checkpoint on every test set of its task, after several numbers of supervision steps, and its snapshots.
 
 On square grids one answer per puzzle is compared with the label (here); on ARC-AGI answers vote (`votes`). Every
 process counts its share of the batches, batch by batch in constant memory. Test-time compute and equivariance are
@@ -72,6 +72,9 @@ def evaluate(
         if settings.equivariance_pairs and (questions := symmetric_questions(loaded, arrays)) is not None:
             pairs = equivariance(predictor, questions, settings.equivariance_pairs, run.seed)
         first_verified, guesses = compute_points(predictor, arrays, run)
+        curve = tuple(
+            learning_curve(predictor, arrays, run)
+        )  # last, as it loads other weights into the model
         evaluation = Evaluation(
             profile=run.profile,
             name=run.name,
@@ -94,7 +97,7 @@ def evaluate(
             first_verified=first_verified,
             guesses=guesses,
             equivariance=pairs,
-            learning_curve=tuple(learning_curve(predictor, arrays, run)),
+            learning_curve=curve,
         )
     return evaluation, gallery
 
@@ -191,8 +194,7 @@ def score_set(
         of_processes = predictor.processes.collect((tally.sums, tally.cells_by_answer))
         (tally.sums, tally.cells_by_answer), *others = of_processes
         for sums, cells_by_answer in others:
-            tally.sums.update(sums)
-            tally.cells_by_answer.update(cells_by_answer)
+            tally.include(sums, cells_by_answer)
     of_processes = predictor.processes.collect(solved)
     solved = {key: part for of_process in of_processes for key, part in of_process.items()}
     solved_after = {

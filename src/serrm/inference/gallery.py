@@ -26,7 +26,7 @@ class Gallery:
     `serrm show`, MLflow's pictures and the report draw from the files it writes.
     """
 
-    task: str
+    task: str  # a key of TASKS
     num: int
     examples: dict[str, dict[int, dict[str, Any]]] = field(default_factory=dict)
     submission: dict[str, Any] | None = None

@@ -18,11 +18,11 @@ from serrm.core.processes import ALONE, Processes
 from serrm.core.progress import with_progress
 from serrm.core.settings import parse
 from serrm.kernels.accelerate import accelerate, runs_compiled
+from serrm.models.build import empty_model
 from serrm.models.recurrence import CannotExtrapolate, RecurrentModel, State, StepOutput
-from serrm.models.registry import empty_model
 from serrm.models.settings import NUM_SPECIAL
-from serrm.training.checkpoint import FACTS, SNAPSHOTS, check, read_config, read_weights
-from serrm.training.parts import LossSettings
+from serrm.training.base import LossSettings
+from serrm.training.checkpoint import FACTS, SNAPSHOTS, check, misfit_of, read_config, read_weights
 from serrm.training.settings import RunSettings
 
 STATES_AT_ONCE = 16  # the most tensors of a state's size that a supervision step holds
@@ -64,7 +64,7 @@ def load_model(checkpoint: Path, device: torch.device, *, has_dropout: bool = Fa
     except (SafetensorError, json.JSONDecodeError, KeyError) as error:
         raise ValueError(f"{checkpoint}: damaged checkpoint: {type(error).__name__}: {error}") from error
     except RuntimeError as error:
-        raise ValueError(f"{checkpoint}: {str(error).splitlines()[-1].strip()}") from error
+        raise ValueError(f"{checkpoint}: {misfit_of(error)}") from error
     accelerate(model)
     snapshots = tuple(sorted((checkpoint / SNAPSHOTS).glob("*.safetensors")))
     return LoadedModel(model.to(device).train(has_dropout), settings, config, snapshots)

@@ -5,7 +5,7 @@ obeys the rule. If its first attempt fails, guesses follow. The search takes the
 toss-up between two symbols, fills in each symbol that the rule allows, and expands the likeliest of all fillings next.
 Only the network decides where to guess and what is likely. (An extension: docs/decisions/017.)
 
-Every puzzle has a row of the batch and a separate depth. A finished puzzle frees its row for the next, so the batch
+Every puzzle has a row of the batch and counts its own steps. A finished puzzle frees its row for the next, so the batch
 stays full, and every puzzle gets the same answer as in a search alone.
 """
 
@@ -24,12 +24,12 @@ from serrm.inference.predict import supervision_step, symbols_of
 from serrm.inference.settings import GUESS_STEPS
 from serrm.models.recurrence import RecurrentModel, State
 from serrm.puzzles.task import Task
-from serrm.training.parts import LossSettings
+from serrm.training.base import LossSettings
 
 # The least probability of a guess, because the network is wrong more often than its probabilities suggest.
 LEAST_PROBABILITY = 0.02
-# The probability that an attempt at a right filling fails. A further guess helps only if it did, so each guess more
-# costs −log of this.
+# The probability that an attempt fails although all its guesses are right. Only then is a further guess needed, so each
+# guess multiplies the likelihood of a filling by this.
 MISS_PROBABILITY = 0.67
 
 Tokens = UInt8[np.ndarray, " I"]
@@ -185,8 +185,8 @@ def search(
         if not ends:
             continue
         active, state = [batch[row] for row in stays], tuple(part[stays] for part in state)
-        beliefs = certainties(logits[ends], num_symbols, loss)
-        for row, certainty, probabilities in zip(ends, *beliefs, strict=True):
+        of_cells = certainties_and_probabilities(logits[ends], num_symbols, loss)
+        for row, certainty, probabilities in zip(ends, *of_cells, strict=True):
             puzzle = batch[row]
             puzzle.end(certainty, probabilities, task)
             if puzzle.begin(limits):
@@ -195,9 +195,9 @@ def search(
                 yield puzzle
 
 
-def certainties(
+def certainties_and_probabilities(
     logits: Float[Tensor, "B I K"], num_symbols: int, loss: LossSettings
-) -> tuple[Float32[np.ndarray, "B I"], Float32[np.ndarray, "B I N"]]:
+) -> tuple[Float32[np.ndarray, "B I"], Float32[np.ndarray, "B I K"]]:
     """The certainty of every cell and the probabilities of its symbols, as the loss defines them."""
     probabilities = loss.probabilities(logits)[..., :num_symbols]
     return loss.certainty(logits).cpu().numpy(), probabilities.cpu().numpy()

@@ -1,4 +1,4 @@
-"""ARC-AGI's scores: the answers to the augmentations of a test input vote.
+"""ARC-AGI's scores: the answers to all variants of a test input vote.
 
 Where the settings ask for it, ARC-AGI is also scored with blank (all zeros) and random rows of the task-type table,
 which shows how the model solves a puzzle without its row. (Table 3 and the section "ARC-AGI" of the paper.)
@@ -67,7 +67,7 @@ def vote_scores(
 
 
 def arc_questions(predictor: predict.Predictor, arrays: Path, num: int | None = None) -> ArcEvaluation:
-    """The test inputs, or the first `num` of them, in the augmentations that the model was trained on."""
+    """The test inputs, or the first `num` of them, in the variants that the model was trained on."""
     questions = open_arc_evaluation(arrays, predictor.loaded.settings.arrays.num_augmentations + 1)
     selected = {name: vars(questions.arrays)[name][:num] for name in ARRAYS}
     return replace(questions, arrays=replace(questions.arrays, **selected))
@@ -82,13 +82,13 @@ def vote(
     seed: int = 0,
     gallery: Gallery | None = None,
 ) -> Tallies:
-    """The votes of all augmentations after each number of steps, in this process's batches.
+    """The votes of all variants after each number of steps, in this process's batches.
 
     The confidence of a vote, which orders answers with equal votes, is that of its least certain cell.
     `seed` draws random task types.
     """
     tallies, num_votes = {step: ArcTally(questions.answers()) for step in steps}, questions.num_votes
-    task_vectors_of = partial(rows_for_task_type, predictor.loaded.model, task_type, seed)
+    task_vectors_of = partial(vectors_for_task_type, predictor.loaded.model, task_type, seed)
     loss = predictor.loaded.settings.train.loss
 
     def name(number: int) -> str:
@@ -117,10 +117,10 @@ def pooled(of_processes: Sequence[Tallies]) -> Tallies:
     return reduce(include, of_processes)
 
 
-def rows_for_task_type(
+def vectors_for_task_type(
     model: RecurrentModel, task_type: TaskTypeRow, seed: int, start: int, batch: Examples
 ) -> Float[Tensor, "B W"] | None:
-    """Rows of the task-type table: those of the puzzles, zeros, or random ones; None for a model without a table."""
+    """The task vectors to score with: those of the puzzles, zeros, or random rows; None for a model without a table."""
     if model.task_types is None:
         return None
     rows = batch.task_types

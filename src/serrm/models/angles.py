@@ -69,12 +69,11 @@ def rope2d_boxes(num_positions: int, head_dim: int) -> Angles:
 
 
 def rope2d_in_boxes(num_positions: int, head_dim: int) -> Angles:
-    """Angles of RoPE2D with boxes whose rows and columns are those within a box; an extension for Sudoku.
+    """Angles for four coordinates: the box's row and the row within the box, and the same for columns.
 
-    n = head_dim/8 frequencies 2π/(2n+1), 4π/(2n+1), … each for box row, row in the box, box column and column in the
-    box. Their cosines sum to n where two cells agree and to -1/2 at any distance, so cells that share nothing are as
-    unlike in a small grid as in a large one. Raises ValueError as `rope2d_boxes`, and for boxes with more than 2n+1
-    columns.
+    An extension for Sudoku. Each coordinate has n = head_dim/8 frequencies 2π/(2n+1), 4π/(2n+1), … Their cosines sum to
+    n where two cells agree and to -1/2 at any distance, so cells that share nothing are as unlike in a small grid as in
+    a large one. Raises ValueError as `rope2d_boxes`, and for boxes with more than 2n+1 columns.
     """
     row, column = _rows_and_columns(num_positions)
     box, num = box_for_side(math.isqrt(num_positions)), head_dim // 8

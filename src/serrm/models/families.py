@@ -1,7 +1,8 @@
 """The families of models by name, in the order of tables; colours and markers of figures follow the same order.
 
 A family is its settings, with what else differs from family to family (`serrm.models.settings.FamilySettings`). A
-custom family is a module and an entry here. Nothing here imports torch.
+custom family is a separate module and an entry here, so that it repeats no run of another family
+(docs/decisions/021-code-by-hash.md). Nothing here imports torch.
 """
 
 from typing import Annotated, Final

@@ -1,7 +1,8 @@
 """The halting rules by name: when a slot of the batch takes its next puzzle (paper, section 3).
 
-A rule is its settings, with what it does (`serrm.models.settings.HaltingRule`). A custom rule is a module and an
-entry here. Nothing here imports torch.
+A rule is its settings, with what it does (`serrm.models.settings.HaltingRule`). A custom rule is a separate
+module and an entry here, so that it repeats no run with another rule (docs/decisions/021-code-by-hash.md). Nothing here
+imports torch.
 """
 
 from typing import Annotated, Final

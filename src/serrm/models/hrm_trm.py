@@ -21,17 +21,17 @@ HALT_BIAS = -5.0
 
 
 class TokenSequence(recurrence.InputEmbedding):
-    """Task prefix and token embeddings, both times √D: `B (P+I) D`; `only` is the I that an MLP has weights for."""
+    """Task prefix and token embeddings, both times √D: `B (P+I) D`; an MLP takes only grids of `mlp_positions`."""
 
     def __init__(
         self,
         settings: SequenceSettings,
         sizes: ModelSizes,
         generator: layers.Rng = None,
-        only: int | None = None,
+        mlp_positions: int | None = None,
     ) -> None:
         super().__init__()
-        self.settings, self.only = settings, only
+        self.settings, self.mlp_positions = settings, mlp_positions
         std = 1 / math.sqrt(settings.width)
         self.tokens = nn.Parameter(
             layers.truncated_normal(sizes.num_symbols, settings.width, std=std, generator=generator)
@@ -46,9 +46,9 @@ class TokenSequence(recurrence.InputEmbedding):
             raise recurrence.CannotExtrapolate(
                 f"symbol embeddings are learned for {len(self.tokens)} tokens, the task has {num_symbols}"
             )
-        if num_positions != (self.only or num_positions):
+        if self.mlp_positions not in (None, num_positions):
             raise recurrence.CannotExtrapolate(
-                f"the MLP mixes {self.only} positions, the puzzle has {num_positions}"
+                f"the MLP mixes {self.mlp_positions} positions, the puzzle has {num_positions}"
             )
         self.check_positions(num_positions)
         return num_puzzles, self.settings.prefix + num_positions, self.settings.width
@@ -112,7 +112,7 @@ class SequenceReadout(nn.Module):
         return logits, halting
 
 
-class OverPositions(nn.Module):
+class Transposed(nn.Module):
     """A sublayer applied to the transposed tensor, its norm included: how TRM's MLP mixes positions."""
 
     def __init__(self, sublayer: nn.Module) -> None:
@@ -133,13 +133,14 @@ def build_hrm_trm(
 
     It takes any number of positions, except that TRM with an MLP, and learned positions, take only those of `sizes`.
     """
-    only = sizes.num_positions if isinstance(settings, TrmSettings) and settings.mixer == "mlp" else None
+    has_mlp = isinstance(settings, TrmSettings) and settings.mixer == "mlp"
+    mlp_positions = sizes.num_positions if has_mlp else None
     schedule = partial(recurrence.two_state_schedule, settings.h_cycles, settings.l_cycles)
     is_hrm = isinstance(settings, HrmSettings)
     names = ("low", "high") if is_hrm else ("block",)
     model = recurrence.RecurrentModel(
-        embedding=TokenSequence(settings, sizes, generator, only),
-        networks={name: sequence_network(settings, generator, only) for name in names},
+        embedding=TokenSequence(settings, sizes, generator, mlp_positions),
+        networks={name: sequence_network(settings, generator, mlp_positions) for name in names},
         schedule=schedule("low", "high", num_with_gradient=2) if is_hrm else schedule(),
         readout=SequenceReadout(settings, sizes.num_symbols, generator),
         width=settings.width,
@@ -150,20 +151,23 @@ def build_hrm_trm(
 
 
 def sequence_network(
-    settings: SequenceSettings, generator: layers.Rng, only: int | None = None
+    settings: SequenceSettings, generator: layers.Rng, mlp_positions: int | None = None
 ) -> recurrence.Network:
-    """Layers that mix positions, by attention or by an MLP over the prefix and `only` positions, then features."""
+    """Layers that mix positions and then features.
+
+    Positions are mixed by attention or, with `mlp_positions`, by an MLP over the prefix and this number of positions.
+    """
     width, heads, dropout = settings.width, settings.heads, settings.attention_dropout
 
     def mlp(num: int) -> nn.Module:
-        return recurrence.Residual(layers.SwiGLU(num, settings.gates(num), generator))
+        return recurrence.Residual(layers.SwiGLU(num, settings.swiglu_width(num), generator))
 
-    def over_positions() -> nn.Module:
-        if only is not None:
-            return OverPositions(mlp(settings.prefix + only))
+    def position_mixer() -> nn.Module:
+        if mlp_positions is not None:
+            return Transposed(mlp(settings.prefix + mlp_positions))
         attention = layers.Attention(
             width, heads, width // heads, axis=-2, dropout=dropout, generator=generator
         )
         return recurrence.Residual(attention)
 
-    return recurrence.Network([[over_positions(), mlp(width)] for _ in range(settings.layers)])
+    return recurrence.Network([[position_mixer(), mlp(width)] for _ in range(settings.layers)])

@@ -11,14 +11,16 @@ if TYPE_CHECKING:
     from serrm.models.recurrence import RecurrentModel
 
 
-class _CycleSettings(SizeSettings):
+class _CycleNumbers(SizeSettings):
+    """A separate base keeps these fields before `heads` in config.json; a run's digest depends on the order."""
+
     h_cycles: PositiveInt
     """Number of h cycles in a supervision step."""
     l_cycles: PositiveInt
     """Updates of z_L (SE-RRM: of Z) in an h cycle."""
 
 
-class CycledSettings(SequenceSettings, _CycleSettings):
+class CycledSettings(SequenceSettings, _CycleNumbers):
     """Settings of HRM and TRM: h and l cycles over two states, and a Q head, which reads the prefix."""
 
     has_q_head = True

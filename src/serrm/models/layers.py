@@ -104,8 +104,8 @@ class Attention(nn.Module):
     def _heads(self, x: Features, weight: Float[Tensor, "Hd D"], rotation: Rotation | None) -> Heads:
         """Project with one of the three weights, so that no heads are copied.
 
-        In `B I K D` attention over positions treats each symbol as K times as many heads (B, I, K·H, d); over symbols
-        B·I is the batch.
+        In `B I K D` attention over positions takes the K symbols as further heads, (B, I, K·H, d), and attention over
+        symbols takes B·I as the batch.
         """
         before, length = x.shape[: self.axis].numel(), x.shape[self.axis]
         heads = linear(x, weight).reshape(before, length, -1, self.head_dim)
@@ -126,7 +126,7 @@ def rotate(x: Float[Tensor, "... S H d"], rotation: Rotation) -> Float[Tensor, "
     """Rotary positions: neighbouring features, as the complex number x₁ + i·x₂, times e^{iθ} of their position."""
     cos, sin = (table[:, None] for table in rotation)
     pairs = x.float().unflatten(-1, (-1, 2))
-    if torch.compiler.is_compiling():  # the same in real numbers, as it has no complex ones
+    if torch.compiler.is_compiling():  # in real numbers, as torch.compile has no complex ones
         first, second = pairs.unbind(-1)
         turned = torch.stack([first * cos - second * sin, second * cos + first * sin], dim=-1)
     else:
@@ -153,7 +153,7 @@ def rotation_table(
     """
     if POSITIONS[encoding].angles is no_angles and score_scale == 1.0:
         return None
-    with torch.inference_mode(False):
+    with torch.inference_mode(False):  # so that training can use a table that was first made for a prediction
         angles = POSITIONS[encoding].angles(num_positions, head_dim).astype(np.float64)
         padded = np.pad(angles, ((num_before, num_after), (0, 0)))
         scale = math.sqrt(score_scale)

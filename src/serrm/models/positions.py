@@ -1,4 +1,8 @@
-"""The positional encodings by name. A custom one is a module and an entry here. Nothing here imports torch."""
+"""The positional encodings by name.
+
+A custom one is a separate module and an entry here, so that it repeats no run with another encoding
+(docs/decisions/021-code-by-hash.md). Nothing here imports torch.
+"""
 
 from typing import Final
 
@@ -12,9 +16,10 @@ from serrm.models.angles import (
     rope2d_odd,
 )
 from serrm.models.learned import learned
-from serrm.models.positional import Positions
+from serrm.models.positional_encoding import Positions
 
-# The number divides the features of a head: two for each coordinate, as features turn in pairs (within boxes four).
+# The number divides the features of a head: two for each coordinate, as features turn in pairs. With 16 in place of 8
+# every head of `rope2d_in_boxes` tells apart the rows and columns of boxes up to 5×5, which 25×25 has.
 # HRM and TRM leave the prefix unrotated, except with "rope" and "none". The encodings after "none" are extensions.
 POSITIONS: Final = {
     "rope": Positions(rope, 2),

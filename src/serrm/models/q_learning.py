@@ -25,7 +25,8 @@ class QLearning(HaltingRule):
 
     kind: Literal["q_learning"]
     exploration: float = Field(ge=0, le=1)
-    """`q_learning`: probability, at each step, that a puzzle stays for at least a random number of steps."""
+    """`q_learning`: probability that a puzzle stays for at least a random number of steps; the draw is repeated at
+    each step."""
     bootstrap: bool
     """`q_learning`: also learn the value of continuing, with a bootstrapped target (HRM); TRM halts above 0."""
 
@@ -40,7 +41,7 @@ class QLearning(HaltingRule):
         return step.output.halting.detach()
 
     def halts(
-        self, signal: "Tensor | None", num_steps: "Tensor", *, seed: int, step: int, max_steps: int
+        self, signal: "Tensor | None", num_steps: "Tensor", *, seed: int, optimiser_step: int, max_steps: int
     ) -> "Tensor":
         """Halt slots whose halting logit exceeds that of continuing, or 0, unless they explore."""
         import torch
@@ -49,8 +50,8 @@ class QLearning(HaltingRule):
 
         assert signal is not None
         is_ready = signal[:, HALT] > (signal[:, CONTINUE] if self.bootstrap else 0)
-        least = torch.from_numpy(least_steps(seed, step, len(num_steps), self.exploration, max_steps))
-        return is_ready & (num_steps >= least)
+        least = least_steps(seed, optimiser_step, len(num_steps), self.exploration, max_steps)
+        return is_ready & (num_steps >= torch.from_numpy(least))
 
     def loss(self, step: "SupervisionStep") -> "Tensor | None":
         """The loss that teaches the Q head."""

@@ -1,4 +1,4 @@
-"""SE-RRM's halting rule: after every supervision step a slot halts with one probability (paper, section 3)."""
+"""SE-RRM's halting rule: after every supervision step a slot halts with a fixed probability (paper, section 3)."""
 
 from typing import TYPE_CHECKING, Literal
 
@@ -29,16 +29,17 @@ class RandomHalting(HaltingRule):
         return step.is_solved if self.probability_solved > 0 else None
 
     def halts(
-        self, signal: "Tensor | None", num_steps: "Tensor", *, seed: int, step: int, max_steps: int
+        self, signal: "Tensor | None", num_steps: "Tensor", *, seed: int, optimiser_step: int, max_steps: int
     ) -> "Tensor":
         """Draw for every slot by (seed, optimiser step, slot)."""
         import torch
 
         num_slots = len(num_steps)
-        is_halted = torch.from_numpy(random_halting(seed, step, num_slots, self.probability))
+        is_halted = torch.from_numpy(random_halting(seed, optimiser_step, num_slots, self.probability))
         if signal is None:
             return is_halted
-        draws = random_halting(seed, step, num_slots, self.probability_solved, Purpose.HALTING_SOLVED)
+        purpose = Purpose.HALTING_SOLVED
+        draws = random_halting(seed, optimiser_step, num_slots, self.probability_solved, purpose)
         return is_halted | (signal & torch.from_numpy(draws))
 
 

@@ -16,7 +16,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from serrm.models.layers import Features, Rng, Rotation, rms_norm, truncated_normal
-from serrm.models.positional import Positions
+from serrm.models.positional_encoding import Positions
 
 State = tuple[Tensor, ...]
 Tokens = Int[Tensor, "B I"]
@@ -74,7 +74,8 @@ def two_state_schedule(
 class StepOutput(NamedTuple):
     """The results of a supervision step: the detached next state, the logits, and the halting logits if any.
 
-    A family may add numbers for the training log, by name and puzzle, and a term to each puzzle's loss.
+    A custom family may add numbers for the training log, by name and puzzle, and a term to each puzzle's loss; those
+    here add neither.
     """
 
     state: State
@@ -105,8 +106,8 @@ class Network(nn.Module):
     def forward(self, x: Features, injection: Features, rotation: Rotation | None) -> Features:
         x = x + injection
         for layer in self.layers:
-            over_positions, *sublayers = layer.children()
-            x = over_positions(x, rotation)
+            position_mixer, *sublayers = layer.children()
+            x = position_mixer(x, rotation)
             for sublayer in sublayers:
                 x = sublayer(x)
         return x
@@ -170,7 +171,7 @@ class RecurrentModel(nn.Module):
         # One fixed random D-vector per state, the same at every position (and symbol).
         self.initial: Tensor
         self.register_buffer("initial", truncated_normal(num_states, width, std=1.0, generator=generator))
-        # One row per task type; a buffer, because sign-SGD trains it and not the optimiser.
+        # The table, one row per task type, named as in checkpoints. A buffer, because sign-SGD trains it.
         self.task_types: Tensor | None
         self.register_buffer("task_types", None)
 
@@ -194,7 +195,8 @@ class RecurrentModel(nn.Module):
             for update in updates[:-num_with]:
                 state = self._updated(update, state, embedding, rotation)
         if torch.is_grad_enabled():
-            # This gradient is not used; requiring it spares the compiler a variant for this update.
+            # Otherwise the first update would get a state that requires no gradient, and the later ones states that do,
+            # so the network would be compiled for both. Nothing reads the gradient of this state.
             state = tuple(part.detach().requires_grad_() for part in state)
         for update in updates[-num_with:]:
             state = self._updated(update, state, embedding, rotation)

@@ -1,7 +1,8 @@
 """SE-RRM (paper, section 2.3): one state Z of `B I K D`, tied symbol embeddings, attention over both axes.
 
 Only what differs from the other models is here: how symbols become planes, the third sublayer, and
-the readout that maps every (position, symbol) to one logit.
+the readout that maps every (position, symbol) to one logit. A plane is the part of Z that belongs to one symbol, and a
+usual symbol is one that is not special (pad, blank, …).
 """
 
 import math
@@ -24,12 +25,12 @@ class SymbolPlanes(recurrence.InputEmbedding):
         super().__init__()
         self.settings = settings
         width, registers = settings.width, settings.registers
-        self.first_plane_token = sizes.num_special if settings.planes == "usual" else 0
-        self.num_special = sizes.num_special - self.first_plane_token  # planes of special symbols
+        self.first_plane_token = settings.first_plane_token(sizes.num_special)
+        self.num_special_planes = sizes.num_special - self.first_plane_token
         # Tied: one vector per special symbol, then one for all usual symbols. Untied: one per symbol.
         is_tied = settings.symbols == "tied"
         num_planes = sizes.num_symbols - self.first_plane_token
-        num_vectors = self.num_special + 1 if is_tied else num_planes
+        num_vectors = self.num_special_planes + 1 if is_tied else num_planes
         self.symbols = nn.Parameter(layers.truncated_normal(num_vectors, width, std=1.0, generator=generator))
         self.registers = nn.Parameter(
             layers.truncated_normal(num_vectors, registers, width, std=1.0, generator=generator)
@@ -95,8 +96,9 @@ class SymbolPlanes(recurrence.InputEmbedding):
     def _by_plane(self, vectors: Float[Tensor, "V ..."], planes: int) -> Float[Tensor, "K ..."]:
         if self.settings.symbols == "untied":
             return vectors
-        special, usual = vectors[: self.num_special], vectors[self.num_special :]
-        return torch.cat([special, usual.expand(planes - self.num_special, *usual.shape[1:])])
+        num_special = self.num_special_planes
+        special, usual = vectors[:num_special], vectors[num_special:]
+        return torch.cat([special, usual.expand(planes - num_special, *usual.shape[1:])])
 
     def _task_planes(self, vectors: recurrence.TaskVectors, planes: int) -> Float[Tensor, "B 1 K D"]:
         width = self.settings.width
@@ -114,7 +116,7 @@ class PlaneReadout(nn.Module):
         self.is_tied = settings.symbols == "tied"
         self.num_registers = settings.registers
         planes = settings.num_planes(sizes.num_symbols, sizes.num_special)
-        self.num_missing = sizes.num_symbols - planes
+        self.first_plane_token = settings.first_plane_token(sizes.num_special)
         shape = (1, settings.width) if self.is_tied else (planes, planes * settings.width)
         self.weight = layers.linear_weight(*shape, generator)
 
@@ -123,7 +125,7 @@ class PlaneReadout(nn.Module):
         logits = layers.linear(grid if self.is_tied else grid.flatten(2), self.weight)
         logits = logits.squeeze(-1) if self.is_tied else logits
         # A symbol without a plane is never predicted, as its logit is -inf and its stablemax weight 0.
-        return nn.functional.pad(logits.float(), (self.num_missing, 0), value=-math.inf), None
+        return nn.functional.pad(logits.float(), (self.first_plane_token, 0), value=-math.inf), None
 
 
 def build_se_rrm(
@@ -153,7 +155,7 @@ def _layer(settings: SeRrmSettings, generator: layers.Rng) -> list[nn.Module]:
     attention = partial(layers.Attention, width, dropout=settings.attention_dropout, generator=generator)
     positions = attention(settings.heads, settings.head_dim, axis=-3)
     symbols = attention(settings.symbol_heads, settings.symbol_head_dim, axis=-2)
-    features = layers.SwiGLU(width, settings.gates(width), generator)
+    features = layers.SwiGLU(width, settings.swiglu_width(width), generator)
     return [recurrence.Residual(part) for part in (positions, symbols, features)]
 
 

@@ -50,7 +50,11 @@ class SeRrmSettings(FamilySettings):
 
     def num_planes(self, num_symbols: int, num_special: int) -> int:
         """Symbol planes of the state for an alphabet of `num_symbols`, pad included."""
-        return num_symbols - (num_special if self.planes == "usual" else 0)
+        return num_symbols - self.first_plane_token(num_special)
+
+    def first_plane_token(self, num_special: int) -> int:
+        """The token of the first plane: 0, or the first usual symbol where only these have planes."""
+        return num_special if self.planes == "usual" else 0
 
     @model_validator(mode="after")
     def _has_heads_to_rotate(self) -> "SeRrmSettings":

@@ -19,18 +19,19 @@ if TYPE_CHECKING:
     from serrm.models.layers import Rng
     from serrm.models.recurrence import RecurrentModel, SupervisionStep
 
-SHIFTED: Final = (
-    "rope2d_shifted"  # a published fault; config.py sets it where `fidelity.shifted_rope2d` is on
-)
+# A published fault, which config.py sets where `fidelity.shifted_rope2d` is on. Its angles are those of RoPE2D, which
+# `hrm_trm.TokenSequence.rotation` gives to the wrong positions.
+SHIFTED: Final = "rope2d_shifted"
 SEQUENCE_POSITIONS: Final = {**POSITIONS, SHIFTED: POSITIONS["rope2d"]}
-NUM_SPECIAL = 2  # of the paper's tasks: pad and blank (Sudoku), wall (maze) or end of grid (ARC)
+# Special tokens of the paper's tasks: pad, and one more, which is blank (Sudoku), wall (maze) or end of grid (ARC).
+NUM_SPECIAL = 2
 
 
 class HaltingRule(Settings):
     """A halting rule with its settings; the field `kind` is its name in HALTING.
 
-    Only its methods may import torch. A training step goes through the model in pieces and over several processes:
-    `signal` sees a piece, `halts` the signals of all slots, on the host.
+    Only its methods may import torch. The slots go through the model in pieces (`serrm.training.slots.Piece`), on one
+    or several processes: `signal` sees one piece, and `halts` sees the joined signals of all B slots, on the host.
     """
 
     needs_q_head: ClassVar[bool] = False  # reads halting logits and trains them by `loss`
@@ -43,13 +44,15 @@ class HaltingRule(Settings):
         return 0
 
     def signal(self, step: "SupervisionStep") -> "Tensor | None":
-        """The numbers that `halts` reads, on the device, one row per slot. Without any no step waits for a GPU."""
+        """The numbers that `halts` reads, on the device, one row per slot. If it returns None, training never waits for
+        the GPU.
+        """
         return None
 
     def halts(
-        self, signal: "Tensor | None", num_steps: "Tensor", *, seed: int, step: int, max_steps: int
+        self, signal: "Tensor | None", num_steps: "Tensor", *, seed: int, optimiser_step: int, max_steps: int
     ) -> "Tensor":
-        """Decide which of all B slots halt after optimiser step `step`; every process decides the same.
+        """Decide which of all B slots halt after an optimiser step; every process decides the same.
 
         `num_steps` are the supervision steps that each slot's puzzle has had. After `max_steps` it halts in any case.
         """
@@ -73,12 +76,13 @@ class FamilySettings(Settings):
     """Settings of a family's models, and all else that differs between families; `family` is its name."""
 
     has_q_head: ClassVar[bool] = False  # its models have a Q head and can learn when to halt
-    # Its states have positions before the grid, behind which the published RoPE2D rotates wrongly.
-    has_prefix: ClassVar[bool] = False
-    at_most: ClassVar[Mapping[str, int]] = {}  # the largest values of these settings in a rehearsal
+    has_prefix: ClassVar[bool] = False  # positions precede the grid, so `fidelity.shifted_rope2d` applies
+    # What follows is for custom families (docs/howto.md); no family here sets it.
+    # Limits on settings by name, to which `serrm rehearse` shrinks a model.
+    at_most: ClassVar[Mapping[str, int]] = {}
     # Supervision steps to score in place of `evaluate.steps`, as answers no longer change; empty: `evaluate.steps`.
     evaluation_steps: ClassVar[tuple[int, ...]] = ()
-    flops_are_bound: ClassVar[bool] = False  # a step takes at most the FLOPs that are counted
+    flops_are_upper_bound: ClassVar[bool] = False  # a step takes at most the FLOPs that are counted
     if TYPE_CHECKING:
         family: str
 
@@ -89,7 +93,7 @@ class FamilySettings(Settings):
     standard_length: int | None = Field(default=None, ge=2)
     """Grid size, in positions, for which attention scores are not rescaled; with null they never are; an extension."""
 
-    def gates(self, width: int) -> int:
+    def swiglu_width(self, width: int) -> int:
         """The inner width of a SwiGLU over `width` features: round(expansion·D·2/3), rounded up to the multiple."""
         return -(-round(self.expansion * width * 2 / 3) // self.swiglu_multiple) * self.swiglu_multiple
 
@@ -155,7 +159,7 @@ class SequenceSettings(SizeSettings):
 
 def check_head(positions: str, head_dim: int, standard_length: int | None) -> None:
     """Raise ValueError for a head that cannot hold these positions."""
-    # A rotary table scales the scores, even one that turns nothing.
+    # `standard_length` scales the scores by a rotary table, for which features form pairs, even where nothing rotates.
     encoding = SEQUENCE_POSITIONS[positions]
     divisor = 2 if encoding.angles is no_angles and standard_length is not None else encoding.divisor
     if head_dim % divisor:

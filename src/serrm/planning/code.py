@@ -42,7 +42,7 @@ IGNORED = (
 )
 STAGES = {"training": "stages.train", "scoring": "stages.evaluate"}
 # Scoring imports the settings of the optimiser, whose function that builds the optimiser only training calls.
-IGNORED_IN = {"training": (), "scoring": ("serrm.training.optimizer",)}
+IGNORED_IN = {"training": (), "scoring": ("serrm.training.adam_atan2",)}
 # Fields of a task's record, and modules of its folder, that change a run only through its arrays, or not at all.
 DATA_FIELDS = (
     *(

@@ -103,7 +103,7 @@ def _takes_side(run_settings: RunSettings, trained_side: int, side: int) -> bool
     import torch
 
     from serrm.inference.predict import refusal
-    from serrm.models.registry import empty_model
+    from serrm.models.build import empty_model
 
     tokens = alphabet(run_settings.kind, trained_side)
     with torch.device("meta"):
@@ -118,11 +118,16 @@ def _takes_side(run_settings: RunSettings, trained_side: int, side: int) -> bool
 
 def _step_flops(run_settings: RunSettings, side: int, halting: HaltingSettings | None = None) -> int:
     """FLOPs of a supervision step of one puzzle: of a training step with a halting rule, else of inference."""
-    from serrm.models.registry import flops
+    from serrm.models.flops import flops
 
     tokens = alphabet(run_settings.kind, side)
-    num_special = len(tokens.special)
-    return flops(run_settings.model, side**2, tokens.num_symbols, halting, num_special=num_special)
+    return flops(
+        run_settings.model,
+        halting,
+        num_symbols=tokens.num_symbols,
+        num_positions=side**2,
+        num_special=len(tokens.special),
+    )
 
 
 def still_to_do(stages: Stages, root: Path) -> Stages:

@@ -19,9 +19,9 @@ from torch import Tensor
 
 from serrm.core.files import hash_file, new_file
 from serrm.inference.predict import load_model
+from serrm.models.build import empty_model
 from serrm.models.families import ModelSettings
 from serrm.models.recurrence import RecurrentModel, num_parameters
-from serrm.models.registry import empty_model
 from serrm.models.se_rrm_settings import SeRrmSettings
 from serrm.models.settings import NUM_SPECIAL, SHIFTED, SequenceSettings
 from serrm.puzzles.tasks import alphabet

@@ -193,23 +193,23 @@ class Cost(NamedTuple):
 class Report:
     """The results of a profile's runs with their settings, and the differences of these from the paper's.
 
-    `flops` has, by data set and variant, a function from the numbers of positions and symbols to the FLOPs of a
-    supervision step. `init` has the checkpoint below data/ of every run that does not start from random weights, by the
-    run's name. `cost` is a function from task and variant to the cost of the paper's run, or None if there is none.
+    `flops` has, by data set and variant, a function from `num_symbols` and `num_positions` to the FLOPs of a step.
+    `init` has the checkpoint below data/ of every run that does not start from random weights, by the run's name.
+    `cost` is a function from task and variant to the cost of the paper's run, or None if there is none.
     """
 
     profile: str
     results: Results
     settings: Mapping[Key, ComposedSettings] = field(default_factory=dict)
     setting_differences: Mapping[Key, Sequence[Setting]] = field(default_factory=dict)
-    flops: Mapping[Key, Callable[[int, int], int]] = field(default_factory=dict)
+    flops: Mapping[Key, Callable[..., int]] = field(default_factory=dict)
     init: Mapping[str, str] = field(default_factory=dict)
     cost: Callable[[str, str], Cost | None] = lambda task, variant: None
 
 
 def paper_costs(paper_params: Params) -> Callable[[str, str], Cost | None]:
     """A function from task and variant to the cost of profile `paper`'s run, which is counted at the first call."""
-    from serrm.models.registry import flops, num_parameters  # imports torch, which comparisons do not need
+    from serrm.models.flops import flops, num_parameters  # imports torch, which comparisons do not need
 
     names = {(run.task, paper_params.variant(name)): name for name, run in paper_params.runs.items()}
 
@@ -219,17 +219,21 @@ def paper_costs(paper_params: Params) -> Callable[[str, str], Cost | None]:
             return None
         run, counts = paper_params.train_settings(names[task, variant]), paper_params.counts(task)
         tokens = alphabet(task, counts.side)
-        grid = counts.side**2, tokens.num_symbols
+        sizes = {
+            "num_symbols": tokens.num_symbols,
+            "num_positions": counts.side**2,
+            "num_special": len(tokens.special),
+        }
         num_samples = run.train.num_steps(counts.num_train) * run.train.batch_size
-        step = flops(run.model, *grid, run.train.halting, num_special=len(tokens.special))
-        return Cost(num_parameters(run.model, *grid, num_special=len(tokens.special)), num_samples * step)
+        step = flops(run.model, run.train.halting, **sizes)
+        return Cost(num_parameters(run.model, **sizes), num_samples * step)
 
     return cost
 
 
 def make_report(params: Params, paper_params: Params, runs: Iterable[Evaluation]) -> Report:
     """The report of a profile's runs, whose settings are compared with those of profile `paper`."""
-    from serrm.models.registry import flops
+    from serrm.models.flops import flops
 
     settings, from_paper, flops_of = {}, {}, {}
     for name in params.runs:

@@ -360,7 +360,7 @@ def flops_text(flops: int | None) -> str:
 def bound_prefix(family: str) -> str:
     """The prefix of a family's FLOPs: "at most " if a step may take fewer than are counted, else empty."""
     settings = FAMILIES.get(family)
-    return "at most " if settings is not None and settings.flops_are_bound else ""
+    return "at most " if settings is not None and settings.flops_are_upper_bound else ""
 
 
 def compute_points(report: Report) -> dict[tuple[str, str, str], list[tuple[float, ComputePoint]]]:
@@ -370,7 +370,9 @@ def compute_points(report: Report) -> dict[tuple[str, str, str], list[tuple[floa
         for method, searches in (("first verified answer", run.first_verified), ("guesses", run.guesses)):
             if searches and variant in main:
                 side = run.data.side
-                flops = report.flops[data_set, variant](side**2, alphabet(run.kind, side).num_symbols)
+                flops = report.flops[data_set, variant](
+                    num_symbols=alphabet(run.kind, side).num_symbols, num_positions=side**2
+                )
                 points[data_set, variant, method] = [
                     (flops * search.mean_steps, search) for search in searches
                 ]

@@ -27,6 +27,7 @@ class Batch(NamedTuple):
     questions: UInt8[np.ndarray, "N I"]
     predictions: UInt8[np.ndarray, "N I"]
     answers: UInt8[np.ndarray, "N I"]
+    """The labels, with PADDING at the positions that have none; a metric must leave these out."""
     task: GridTask
 
     @property

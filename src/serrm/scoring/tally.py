@@ -47,6 +47,11 @@ class Tally:
             self.sums.update({(name, key): value for key, value in sums.items()})
         self.cells_by_answer.update(targets[batch.is_open].tolist())
 
+    def include(self, sums: Counter[tuple[str, str]], cells_by_answer: Counter[int]) -> None:
+        """Add what another process has counted."""
+        self.sums.update(sums)
+        self.cells_by_answer.update(cells_by_answer)
+
     def scores(self) -> dict[str, float]:
         """The mean of every metric's values with its 95% interval, rates as fractions.
 

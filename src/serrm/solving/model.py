@@ -75,7 +75,10 @@ class Model(LoadedModel):
             ValueError: a token that the task does not have, no step, or a size that the model cannot take.
         """
         depths, device = {steps} if isinstance(steps, int) else set(steps), self.model.initial.device
-        num_symbols = alphabet(self.settings.kind, math.isqrt(tokens.shape[1])).num_symbols
+        side = math.isqrt(tokens.shape[1])
+        if side**2 != tokens.shape[1]:
+            raise ValueError(f"grids are square, so they have side² cells, not {tokens.shape[1]}")
+        num_symbols = alphabet(self.settings.kind, side).num_symbols
         if not depths or min(depths) < 1:
             raise ValueError(f"steps must be at least 1, got {steps}")
         if wrong := [token for token in tokens.unique().tolist() if not 0 <= token < num_symbols]:

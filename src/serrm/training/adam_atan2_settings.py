@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from serrm.training.parts import OptimizerSettings
+from serrm.training.base import OptimizerSettings
 
 if TYPE_CHECKING:
     from serrm.models.recurrence import RecurrentModel
@@ -15,7 +15,7 @@ class AdamAtan2Settings(OptimizerSettings):
     kind: Literal["adam_atan2"] = "adam_atan2"
 
     def build(self, model: "RecurrentModel", train: "TrainSettings") -> Any:
-        """Its moments decay by the `betas` of the training."""
-        from serrm.training.optimizer import build_adam_atan2
+        """An Adam-atan2 whose moments decay by the `betas` of the training."""
+        from serrm.training.adam_atan2 import build_adam_atan2
 
         return build_adam_atan2(model, train.betas, train.weight_decay)

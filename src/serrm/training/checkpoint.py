@@ -3,7 +3,7 @@
 `model.safetensors` holds the EMA weights, for evaluation and sharing; `training_state.pt` holds the raw weights, the
 optimiser, the EMA, the slots and the number of examples drawn; `config.json` holds the settings, data and results.
 Nothing in it depends on the machine's speed or the moment, so that repeating a training gives the same bytes.
-`SHA256SUMS` holds the hashes of all files, which are checked whenever a checkpoint is read.
+`SHA256SUMS` holds the hashes of all files. Call `check` or `latest_sound` before reading: the readers check no hashes.
 """
 
 import io
@@ -81,7 +81,7 @@ def write_sums(folder: Path) -> None:
             os.fsync(file.fileno())
 
 
-def damage(checkpoint: Path) -> str | None:
+def damage_of(checkpoint: Path) -> str | None:
     """Describe the first damaged file of a checkpoint briefly; None if all files have their checksums."""
     try:
         lines = (checkpoint / SUMS).read_text().splitlines()
@@ -97,8 +97,13 @@ def check(checkpoint: Path) -> None:
     """Raise ValueError if there is no checkpoint, or if one of its files is not as it was written."""
     for name in (MODEL, CONFIG):
         _existing_file(checkpoint, name)
-    if wrong := damage(checkpoint):
-        raise ValueError(f"{checkpoint} is damaged: {wrong}")
+    if damage := damage_of(checkpoint):
+        raise ValueError(f"{checkpoint} is damaged: {damage}")
+
+
+def misfit_of(error: RuntimeError) -> str:
+    """The first weight that is missing, unknown or of another shape, by an error of a model's `load_state_dict`."""
+    return str(error).splitlines()[:2][-1].strip()
 
 
 def read_weights(checkpoint: Path) -> dict[str, Tensor]:
@@ -141,7 +146,7 @@ def latest_sound(folder: Path) -> Path | None:
     Returns None if there is no checkpoint at all. Raises ValueError if all are damaged.
     """
     checkpoints = sorted(folder.glob("step_*"), reverse=True)
-    damages = {path: damage(path) for path in checkpoints}
+    damages = {path: damage_of(path) for path in checkpoints}
     sound = next((path for path in checkpoints if damages[path] is None), None)
     if sound is None:
         if checkpoints:

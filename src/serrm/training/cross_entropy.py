@@ -1,5 +1,6 @@
-"""Functions of the losses, whose settings are in `stablemax` and `softmax`: cross-entropy by stablemax, the loss of the
-paper, and the mean over labelled positions, which all losses use.
+"""Stablemax cross-entropy, the loss of the paper, and the mean over labelled positions, which all losses use.
+
+The settings that choose a loss are in `stablemax` and `softmax`.
 """
 
 import torch

@@ -16,7 +16,10 @@ NAMES = ("run", "task")  # columns of the gathered logs
 
 
 def write_training_log(path: Path, records: Sequence[Record]) -> None:
-    """Write the records, oldest first; the file appears whole, and never through a link into a cache."""
+    """Write the records, oldest first, to a new file that then replaces the old one.
+
+    So there is never half a file, and DVC's cache, to which the old one may be a link, stays as it is.
+    """
     columns = list(records[0]) if records else COUNTS
     write_whole(path, csv_text(columns, ([record[name] for name in columns] for record in records)))
 

@@ -39,9 +39,10 @@ from serrm.arrays.stream import Stream
 from serrm.core.processes import ALONE, Processes
 from serrm.models.layers import DTYPES
 from serrm.models.recurrence import RecurrentModel, SupervisionStep
+from serrm.training.base import trained_parameters
 from serrm.training.cross_entropy import PAD
-from serrm.training.optimizer import trained, update_rows
 from serrm.training.settings import Fidelity, TrainSettings
+from serrm.training.sign_sgd import update_rows
 from serrm.training.slots import Piece, PieceResult, Slots, empty_slots, seed_dropout, to_device
 
 Record = dict[str, int | float]  # a line of the training log
@@ -55,7 +56,7 @@ class Tally:
     loss: Tensor
     num_halted: Tensor
     num_solved: Tensor
-    num_steps: int = 0
+    num_steps: int = 0  # optimiser steps
     log: dict[str, Tensor] = field(default_factory=dict)  # what the family reports
 
 
@@ -77,9 +78,9 @@ class Trainer:
 
     def __post_init__(self) -> None:
         stream, settings = self.stream, self.settings
-        self.num_steps = settings.num_steps(stream.num_examples)
+        self.num_optimiser_steps = settings.num_steps(stream.num_examples)
         self.step = 0
-        self.parameters: list[Tensor] = trained(self.model)
+        self.parameters: list[Tensor] = trained_parameters(self.model)
         self.ema = [p.detach().clone() for p in self.parameters]
         self.optimizer = settings.optimizer.build(self.model, settings)
         local, dtype = self.processes.local_range(settings.batch_size), DTYPES[settings.precision]
@@ -98,9 +99,10 @@ class Trainer:
     def steps(self) -> Iterator[Record | None]:
         """Train to the last step; yields after every step its record, or None where none is due."""
         self.model.train()
-        while self.step < self.num_steps:
+        while self.step < self.num_optimiser_steps:
             rate = self._training_step()
-            is_due = self.step % self.settings.log_every == 0 or self.step == self.num_steps
+            is_last = self.step == self.num_optimiser_steps
+            is_due = is_last or self.step % self.settings.log_every == 0
             yield self._record(rate) if is_due else None
 
     def _record(self, rate: float) -> Record:
@@ -108,7 +110,7 @@ class Trainer:
         tally, self.tally = self.tally, self._empty_tally()
         return {
             "step": self.step,
-            "samples": self.slots.position,
+            "samples": self.slots.num_drawn,
             "loss": float(tally.loss) / max(1, tally.num_steps),
             "train_fsr": float(tally.num_solved) / max(1.0, float(tally.num_halted)),
             "learning_rate": rate,
@@ -124,10 +126,10 @@ class Trainer:
         for piece in slots.pieces(self.micro_batch):
             result = self.forward_backward(piece)
             slots.set_state(piece, result.state)
-            results.append(result._replace(state=()))
+            results.append(result._replace(state=()))  # the slots have a copy, so its memory is free
         self._halt(_joined([result.signal for result in results]))
         self._add_up(results)
-        rate = self.settings.rate(self.step, self.num_steps)
+        rate = self.settings.rate(self.step, self.num_optimiser_steps)
         self._update(_joined([result.task_gradients for result in results]), rate)
         self.step += 1
         return rate
@@ -140,7 +142,7 @@ class Trainer:
         if vectors is not None:
             vectors.requires_grad_()
         output = self.model(piece.state, piece.tokens, vectors)
-        step = SupervisionStep(
+        supervision_step = SupervisionStep(
             self.model,
             piece.tokens,
             vectors,
@@ -151,16 +153,16 @@ class Trainer:
             num_steps=piece.num_steps,
             max_steps=settings.max_supervision_steps,
         )
-        total = step.losses.sum()
-        for term in (settings.halting.loss(step), output.loss):
+        total = supervision_step.losses.sum()
+        for term in (settings.halting.loss(supervision_step), output.loss):
             total = total if term is None else total + term.sum()
         (total / settings.batch_size).backward()
         with torch.no_grad():
-            signal = settings.halting.signal(step)
+            signal = settings.halting.signal(supervision_step)
         return PieceResult(
             output.state,
-            step.losses.detach().sum() / settings.batch_size,
-            step.is_solved,
+            supervision_step.losses.detach().sum() / settings.batch_size,
+            supervision_step.is_solved,
             signal,
             None if vectors is None else vectors.grad,
             {name: values.detach().sum() / settings.batch_size for name, values in output.log.items()},
@@ -183,7 +185,7 @@ class Trainer:
         if signal is not None:  # waits for the device
             signal = self.processes.gather(signal).cpu()
         is_halted = self.settings.halting.halts(
-            signal, num_steps, seed=self.seed, step=self.step, max_steps=most
+            signal, num_steps, seed=self.seed, optimiser_step=self.step, max_steps=most
         )
         self.slots.is_halted = is_halted | (num_steps >= most)
 
@@ -237,7 +239,7 @@ class Trainer:
     def ema_weights(self) -> dict[str, Tensor]:
         """The state dict with the EMA in place of the raw parameters, for evaluation and sharing.
 
-        An optimiser that averages has other weights for that.
+        An optimiser with `averages` gives its own average instead of the EMA.
         """
         optimizer, averages = self.settings.optimizer, self.ema
         if optimizer.averages:
@@ -263,7 +265,7 @@ class Trainer:
                 "state": [gather(part) for part in slots.state],
                 "num_steps": slots.num_steps,
                 "is_halted": slots.is_halted,
-                "position": slots.position,
+                "position": slots.num_drawn,
             },
             "tally": dict(vars(self.tally)),
         }
@@ -281,7 +283,7 @@ class Trainer:
             state=tuple(part[local].clone() for part in saved["state"]),
             num_steps=saved["num_steps"].cpu(),
             is_halted=saved["is_halted"].cpu(),
-            position=saved["position"],
+            num_drawn=saved["position"],
             first=local.start,
         )
         self.tally = Tally(**state["tally"])

@@ -1,11 +1,15 @@
-"""The losses by name. A custom loss is a module and an entry here. Nothing here imports torch."""
+"""The losses by name.
+
+A custom loss is a separate module and an entry here, so that it repeats no run with another loss
+(docs/decisions/021-code-by-hash.md). Nothing here imports torch.
+"""
 
 from typing import Annotated, Final
 
 from pydantic import SerializeAsAny
 
 from serrm.core.settings import EntryOf
-from serrm.training.parts import LossSettings
+from serrm.training.base import LossSettings
 from serrm.training.softmax import Softmax
 from serrm.training.stablemax import Stablemax
 

@@ -11,8 +11,8 @@ from torch import Tensor
 from serrm.kernels.accelerate import may_run_native
 from serrm.kernels.products import product
 from serrm.models.recurrence import RecurrentModel
-from serrm.training.optimizer import AdamAtan2, trained
-from serrm.training.parts import Betas
+from serrm.training.adam_atan2 import AdamAtan2
+from serrm.training.base import Betas, trained_parameters
 
 NEWTON_SCHULZ_STEPS = 5
 QUINTIC = (3.4445, -4.7750, 2.0315)  # coefficients of x, x³ and x⁵
@@ -106,5 +106,5 @@ def build_muon(model: RecurrentModel, betas: Betas, weight_decay: float) -> Muon
     """Muon for the matrices of the networks, Adam-atan2 for embeddings and readout."""
     matrices = [p for p in model.networks.parameters() if p.ndim == 2]
     matrix_ids = {id(p) for p in matrices}
-    other_parameters = [p for p in trained(model) if id(p) not in matrix_ids]
+    other_parameters = [p for p in trained_parameters(model) if id(p) not in matrix_ids]
     return MuonAtan2(matrices, other_parameters, betas, weight_decay, is_native=may_run_native(model))

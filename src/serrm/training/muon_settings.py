@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from serrm.training.parts import OptimizerSettings
+from serrm.training.base import OptimizerSettings
 
 if TYPE_CHECKING:
     from serrm.models.recurrence import RecurrentModel
@@ -15,7 +15,7 @@ class MuonSettings(OptimizerSettings):
     kind: Literal["muon"] = "muon"
 
     def build(self, model: "RecurrentModel", train: "TrainSettings") -> Any:
-        """The `betas` of the training are those of Adam-atan2."""
+        """A Muon with an Adam-atan2, whose moments decay by the `betas` of the training."""
         from serrm.training.muon import build_muon
 
         return build_muon(model, train.betas, train.weight_decay)

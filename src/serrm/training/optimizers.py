@@ -1,4 +1,8 @@
-"""The optimisers by name. A custom optimiser is a module and an entry here. Nothing here imports torch."""
+"""The optimisers by name.
+
+A custom optimiser is a separate module and an entry here, so that it repeats no run with another optimiser
+(docs/decisions/021-code-by-hash.md). Nothing here imports torch.
+"""
 
 from typing import Annotated, Final
 
@@ -6,8 +10,8 @@ from pydantic import SerializeAsAny
 
 from serrm.core.settings import EntryOf
 from serrm.training.adam_atan2_settings import AdamAtan2Settings
+from serrm.training.base import OptimizerSettings
 from serrm.training.muon_settings import MuonSettings
-from serrm.training.parts import OptimizerSettings
 
 OPTIMIZERS: Final[dict[str, type[OptimizerSettings]]] = {
     "adam_atan2": AdamAtan2Settings,

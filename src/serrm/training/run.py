@@ -27,8 +27,9 @@ from serrm.core.processes import ALONE, Processes, joined_by_torchrun
 from serrm.core.progress import progress_bar
 from serrm.kernels.accelerate import accelerate
 from serrm.kernels.precision import arithmetic, resolved_precision
+from serrm.models.build import build_model
+from serrm.models.flops import flops
 from serrm.models.recurrence import RecurrentModel, num_parameters
-from serrm.models.registry import build_model, flops
 from serrm.training import checkpoint as ckpt
 from serrm.training.loop import Record, Trainer
 from serrm.training.settings import RunSettings
@@ -88,7 +89,8 @@ def train(
     with stop_requests() as requests, joined_by_torchrun(execution.device) as processes:
         training = TrainingRun(run, arrays, scratch / run.digest(), execution, processes)
         training.run_steps(on_record, requests, end)
-        step, num_steps, last = training.trainer.step, training.trainer.num_steps, training.checkpoint
+        step, num_steps = training.trainer.step, training.trainer.num_optimiser_steps
+        last = training.checkpoint
         if processes.is_first:
             if step < num_steps:
                 message = f"stopped at step {step} of {num_steps}; resume with the same command"
@@ -107,15 +109,21 @@ class TrainingRun:
         self.settings, self.folder, self.execution, self.processes = run, folder, execution, processes
         self.records: list[Record] = []
         self.seconds = 0.0  # of training, over all interruptions
+        self.peak_memory = 0  # bytes of all processes together, the most before an interruption
         self.device = devices.prepare_device(execution.device, execution.threads, processes)
         self.data_hash = training_hash(arrays)
         examples = open_stream(arrays, run.arrays.num_augmentations, run.arrays.seed, hints=run.train.hints)
         stream = read_ahead(examples, run.train.batch_size)
-        grid = stream.side**2, stream.num_symbols
-        flops_per_puzzle = flops(run.model, *grid, run.train.halting, num_special=stream.num_special)
+        flops_per_puzzle = flops(
+            run.model,
+            run.train.halting,
+            num_symbols=stream.num_symbols,
+            num_positions=stream.side**2,
+            num_special=stream.num_special,
+        )
         self.flops_per_step = run.train.batch_size * flops_per_puzzle
         model = build_run_model(run, stream).to(self.device)
-        newest = self._newest_checkpoint()
+        newest = self._prepare_folder()
         config = None if newest is None else ckpt.read_config(newest)
         self.initial_sha256 = None  # of the weights that fine-tuning started from
         if run.train.init_from is not None:
@@ -155,7 +163,11 @@ class TrainingRun:
         saved, writing = start, 0.0  # when the last checkpoint was complete, and the seconds of writing it
         steps_with_snapshot = snapshot_steps(trainer)
         bar = progress_bar(
-            self.settings.name, trainer.num_steps, unit="step", done=trainer.step, is_quiet=not is_first
+            self.settings.name,
+            trainer.num_optimiser_steps,
+            unit="step",
+            done=trainer.step,
+            is_quiet=not is_first,
         )
         with bar:
             for record in trainer.steps():
@@ -165,7 +177,7 @@ class TrainingRun:
                     self.records.append(record)
                     on_record(record)
                     result = f"loss {record['loss']:.4g}, {record['train_fsr']:.1%} solved"
-                    bar.set_postfix_str(f"{result}, {self._speed():.3g} puzzles/s", refresh=False)
+                    bar.set_postfix_str(f"{result}, {self._speed():.3g} puzzle-steps/s", refresh=False)
                 bar.update()
                 if is_first and trainer.step in steps_with_snapshot:
                     self._write_snapshot()
@@ -197,8 +209,8 @@ class TrainingRun:
             "parameters_with_task_types": num_parameters(trainer.model, has_task_types=True),
             "training": {
                 "steps": trainer.step,
-                "samples": trainer.slots.position,
-                "train_puzzles": trainer.stream.num_examples,
+                "samples": trainer.slots.num_drawn,
+                "train_puzzles": trainer.stream.num_examples,  # pairs on ARC-AGI
                 "flops": trainer.step * self.flops_per_step,
                 "final_loss": self.records[-1]["loss"] if self.records else None,
                 "precision": self.precision,
@@ -213,10 +225,11 @@ class TrainingRun:
 
         All processes have to call it together.
         """
+        peak_memory = sum(self.processes.collect(devices.peak_memory(self.device)))
         return {
             "seconds": round(self.seconds, 1),
             "puzzle_steps_per_second": round(self._speed(), 1),
-            "peak_memory_bytes": sum(self.processes.collect(devices.peak_memory(self.device))),
+            "peak_memory_bytes": max(peak_memory, self.peak_memory),
             "device": str(self.device),
             "threads": torch.get_num_threads(),
         }
@@ -241,12 +254,12 @@ class TrainingRun:
 
     def _log_estimate(self) -> None:
         """Log the memory and time of the remaining steps, or refuse a run that does not fit."""
-        if num_steps := self.trainer.num_steps - self.trainer.step:
+        if num_steps := self.trainer.num_optimiser_steps - self.trainer.step:
             log.info("%s needs about %s", self.settings.name, estimate(self.trainer, num_steps))
 
     def _write_snapshot(self) -> None:
         trainer, loss = self.trainer, float(self.records[-1]["loss"])
-        samples, weights = trainer.slots.position, trainer.ema_weights()
+        samples, weights = trainer.slots.num_drawn, trainer.ema_weights()
         ckpt.write_snapshot(self.folder / ckpt.SNAPSHOTS, weights, trainer.step, samples, loss)
 
     def _save(self) -> None:
@@ -277,7 +290,7 @@ class TrainingRun:
         step = self.trainer.step
         return ValueError(f"{reason} at step {step}; training stopped (lower train.learning_rate?), {kept}")
 
-    def _newest_checkpoint(self) -> Path | None:
+    def _prepare_folder(self) -> Path | None:
         """Make the scratch folder and find the checkpoint to resume; all processes take the first one's."""
         sound = None
         if self.processes.is_first:
@@ -290,8 +303,9 @@ class TrainingRun:
     def _resume(self, checkpoint: Path) -> None:
         state = ckpt.read_training_state(checkpoint, self._identity(), self.device)
         self.records = state.pop("records")
-        if (machine := self.folder / MACHINE).is_file():
-            self.seconds = json.loads(machine.read_text())["seconds"]
+        if (file := self.folder / MACHINE).is_file():
+            machine = json.loads(file.read_text())
+            self.seconds, self.peak_memory = machine["seconds"], machine["peak_memory_bytes"]
         self.trainer.load_state_dict(state)
         log.info("resuming %s at step %d", self.settings.name, self.trainer.step)
         config, hardware = ckpt.read_config(checkpoint)["training"], self._hardware()
@@ -310,7 +324,7 @@ def snapshot_steps(trainer: Trainer) -> set[int]:
 
     Each is rounded up to a step with a record in the training log, because the snapshot keeps the record's loss.
     """
-    last, every, num = trainer.num_steps, trainer.settings.log_every, trainer.settings.snapshots
+    last, every, num = trainer.num_optimiser_steps, trainer.settings.log_every, trainer.settings.snapshots
     return {
         min(last, math.ceil(Fraction(last * number, num * every)) * every) for number in range(1, num + 1)
     }
@@ -339,5 +353,5 @@ def load_initial(model: RecurrentModel, checkpoint: Path) -> str:
     try:
         model.load_state_dict(ckpt.read_weights(checkpoint))
     except RuntimeError as error:
-        raise ValueError(f"train.init_from: {checkpoint}: {str(error).splitlines()[1].strip()}") from error
+        raise ValueError(f"train.init_from: {checkpoint}: {ckpt.misfit_of(error)}") from error
     return hash_file(checkpoint / ckpt.MODEL)

@@ -1,9 +1,13 @@
-"""The schedules of the learning rate by name. A custom schedule is a module and an entry here."""
+"""The schedules of the learning rate by name.
+
+A custom schedule is a separate module and an entry here, so that it repeats no run with another schedule
+(docs/decisions/021-code-by-hash.md). Nothing here imports torch.
+"""
 
 from collections.abc import Callable
 from typing import Final
 
-from serrm.training.decay import constant, cosine
+from serrm.training.schedule_shapes import constant, cosine
 
 SCHEDULES: Final[dict[str, Callable[[float, float], float]]] = {
     "constant": constant,

@@ -18,9 +18,9 @@ from serrm.models.families import ModelSettings
 from serrm.models.halting import HaltingSettings
 from serrm.puzzles.settings import ArraySettings, HintSettings
 from serrm.training.adam_atan2_settings import AdamAtan2Settings
+from serrm.training.base import Betas
 from serrm.training.losses import Loss
 from serrm.training.optimizers import Optimizer
-from serrm.training.parts import Betas
 from serrm.training.schedules import SCHEDULES
 from serrm.training.stablemax import Stablemax
 
@@ -53,7 +53,9 @@ class TrainSettings(Settings):
     batch_size: PositiveInt
     """B, puzzles trained at once."""
     epochs: PositiveFloat | None = None
-    """Training length in epochs of all training puzzles; give this or `steps`."""
+    """Training length in epochs as the published code counts them: N/B optimiser steps each, with N training puzzles
+    (ARC-AGI: pairs). As a puzzle stays in its slot for several steps, an epoch is less than one pass over them. Give
+    this or `steps`."""
     steps: PositiveInt | None = None
     """Training length in optimiser steps; give this or `epochs`."""
     max_supervision_steps: PositiveInt
@@ -92,11 +94,11 @@ class TrainSettings(Settings):
     init_from: str | None = None
     """Set by the `init` of a run."""
     loss: Loss = Stablemax(kind=USUAL_LOSS)
-    """Stablemax cross-entropy (the paper's), or plain cross-entropy; an extension."""
+    """The paper's stablemax cross-entropy, or plain cross-entropy, an extension."""
 
     @model_serializer(mode="wrap")
     def _without_the_usual_loss(self, handler: Callable[[Any], Any]) -> dict[str, Any]:
-        """Leave out the loss of the paper, so that the settings of a run, and their digest, stay what they were."""
+        """Leave out the paper's loss, so that its runs keep the digest that they had before `loss` was a setting."""
         values: dict[str, Any] = handler(self)
         return {key: value for key, value in values.items() if (key, value) != ("loss", USUAL_LOSS)}
 
@@ -113,19 +115,21 @@ class TrainSettings(Settings):
         progress = (step - self.warmup_steps) / max(1, num_steps - self.warmup_steps)
         return self.learning_rate * SCHEDULES[self.schedule](progress, self.final_rate)
 
-    def num_steps(self, num_puzzles: int) -> int:
-        """Optimiser steps on `num_puzzles` training puzzles, rounded down as in the published code."""
+    def num_steps(self, num_examples: int) -> int:
+        """Optimiser steps on that many training puzzles (ARC-AGI: pairs), rounded down as in the published code."""
         if self.steps is not None:
             return self.steps
         assert self.epochs is not None
-        return max(1, int(self.epochs * num_puzzles / self.batch_size))
+        return max(1, int(self.epochs * num_examples / self.batch_size))
 
 
 class RunSettings(Settings):
     """Everything that a run's training depends on besides its arrays."""
 
     task: str
+    """An entry of `tasks` in the params file, such as sudoku_fewer_clues."""
     kind: Kind
+    """The entry's kind, a key of TASKS, such as sudoku."""
     variant: str
     seed: NonNegativeInt
     model: ModelSettings

@@ -55,7 +55,7 @@ class Slots:
     state: State
     num_steps: Int[Tensor, " B"]
     is_halted: Bool[Tensor, " B"]
-    position: int  # examples drawn from the stream so far, by all processes
+    num_drawn: int  # examples drawn from the stream so far, by all processes
     first: int = 0
 
     @property
@@ -71,10 +71,10 @@ class Slots:
         is_local = (halted >= self.local.start) & (halted < self.local.stop)
         if is_local.any():
             num_before = int((halted < self.first).sum())
-            self._fill(halted[is_local] - self.first, self.position + num_before, stream, model)
+            self._fill(halted[is_local] - self.first, self.num_drawn + num_before, stream, model)
         self.num_steps[halted] = 0
         self.is_halted.zero_()
-        self.position += len(halted)
+        self.num_drawn += len(halted)
 
     def _fill(self, rows: Int[Tensor, " n"], start: int, stream: Stream, model: RecurrentModel) -> None:
         device = self.tokens.device
@@ -131,6 +131,6 @@ def empty_slots(
         state=tuple(part.clone(memory_format=torch.contiguous_format) for part in state),
         num_steps=torch.zeros(batch_size, dtype=torch.long),
         is_halted=torch.ones(batch_size, dtype=torch.bool),
-        position=0,
+        num_drawn=0,
         first=local.start,
     )

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Literal
 
-from serrm.training.parts import LossSettings
+from serrm.training.base import LossSettings
 
 if TYPE_CHECKING:
     from torch import Tensor

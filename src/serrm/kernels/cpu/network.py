@@ -175,8 +175,8 @@ class NativeNetwork:
     def __call__(self, x: State, injection: State, rotation: Rotation | None) -> State:
         """One application: x + injection through every sublayer, the first of a layer with the rotation."""
         x = (x + injection).contiguous()
-        for over_positions, *sublayers in self.layers:
-            x = over_positions(x, rotation)
+        for position_mixer, *sublayers in self.layers:
+            x = position_mixer(x, rotation)
             for sublayer in sublayers:
                 x = sublayer(x, None)
         return x

@@ -1,7 +1,4 @@
-"""Builds a model of any family from its settings, and counts the FLOPs of its supervision step.
-
-The dict of families is in `families`.
-"""
+"""Counts the FLOPs of a model's supervision step, and its parameters, from its settings."""
 
 from collections.abc import Callable
 from functools import cache, partial
@@ -10,43 +7,14 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from serrm.models import recurrence
+from serrm.models.build import empty_model
 from serrm.models.families import ModelSettings
 from serrm.models.halting import HaltingSettings
-from serrm.models.recurrence import RecurrentModel
-from serrm.models.settings import NUM_SPECIAL, ModelSizes
-
-
-def build_model(
-    settings: ModelSettings,
-    num_symbols: int,
-    generator: torch.Generator,
-    *,
-    num_positions: int = 0,
-    num_task_types: int = 1,
-    num_special: int = NUM_SPECIAL,
-) -> RecurrentModel:
-    """A model of the settings' family for an alphabet of `num_symbols` (including the pad), with its task-type table.
-
-    The generator draws the weights. `num_positions` matters only to a model with weights for one size of grid.
-    `num_special` are the first tokens, which no permutation of symbols moves.
-    """
-    return settings.build(ModelSizes(num_symbols, num_positions, num_task_types, num_special), generator)
-
-
-def empty_model(
-    settings: ModelSettings,
-    num_symbols: int,
-    *,
-    num_positions: int = 0,
-    num_task_types: int = 1,
-    num_special: int = NUM_SPECIAL,
-) -> RecurrentModel:
-    """Build the model with zeros as weights, to load weights or to count them; it cannot be trained."""
-    return settings.build(ModelSizes(num_symbols, num_positions, num_task_types, num_special), None)
+from serrm.models.settings import NUM_SPECIAL
 
 
 def num_parameters(
-    settings: ModelSettings, num_positions: int, num_symbols: int, *, num_special: int = NUM_SPECIAL
+    settings: ModelSettings, *, num_symbols: int, num_positions: int, num_special: int = NUM_SPECIAL
 ) -> int:
     """Number of a model's parameters without task-type embeddings, counted on device meta."""
     with torch.device("meta"):
@@ -57,10 +25,10 @@ def num_parameters(
 @cache
 def flops(
     settings: ModelSettings,
-    num_positions: int,
-    num_symbols: int,
     halting: HaltingSettings | None = None,
     *,
+    num_symbols: int,
+    num_positions: int,
     num_special: int = NUM_SPECIAL,
 ) -> int:
     """FLOPs of a supervision step on one puzzle of `num_positions` cells with `num_symbols` symbols, including the pad.

@@ -1,4 +1,4 @@
-"""How the learning rate goes on after warm-up: shares of the peak rate by (progress in 0..1, final share)."""
+"""The shapes of the learning rate after warm-up: its share of the peak by (progress in 0..1, final share)."""
 
 import math
 

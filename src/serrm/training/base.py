@@ -52,7 +52,8 @@ class LossSettings(NamedSettings):
 class OptimizerSettings(NamedSettings):
     """Settings of an optimiser, an entry of OPTIMIZERS, and its construction."""
 
-    averages: ClassVar[bool] = False  # computes the weights to score, so there is no EMA
+    # For custom optimisers (docs/howto.md): True if they compute the weights to score, in place of the EMA.
+    averages: ClassVar[bool] = False
 
     def build(self, model: "RecurrentModel", train: "TrainSettings") -> Any:
         """A torch.optim.Optimizer, or an object with its `param_groups`, `step`, `zero_grad` and state dicts.
@@ -64,3 +65,8 @@ class OptimizerSettings(NamedSettings):
     def weights_to_score(self, optimizer: Any, parameters: "list[Tensor]") -> "list[Tensor]":
         """The weights to evaluate and share, in the order of the parameters, by an optimiser that averages."""
         raise NotImplementedError
+
+
+def trained_parameters(model: "RecurrentModel") -> "list[Tensor]":
+    """The parameters that an optimiser updates, in the order of the model."""
+    return [p for p in model.parameters() if p.numel()]

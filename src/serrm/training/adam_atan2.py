@@ -1,23 +1,21 @@
-"""The paper's optimiser, Adam-atan2 (Everett et al. 2024), and that of task types."""
+"""The paper's optimiser, Adam-atan2 (Everett et al. 2024)."""
 
 from collections.abc import Iterable
 from typing import Any
 
 import torch
-from jaxtyping import Float, Int
 from torch import Tensor
 
 from serrm.kernels.accelerate import may_run_native
 from serrm.kernels.cpu.optimizer import adam_atan2, can_update
-from serrm.kernels.products import product
 from serrm.models.recurrence import RecurrentModel
-from serrm.training.parts import Betas
+from serrm.training.base import Betas, trained_parameters
 
 
 class AdamAtan2(torch.optim.Optimizer):
     """Adam with update −lr·atan2(m̂, √v̂), which has no epsilon and is scale-invariant; weight decay is decoupled.
 
-    `is_native`: by the native kernel where it can be, in one pass over memory.
+    With `is_native` the native kernel takes the step where it can, in one pass over memory.
     """
 
     def __init__(
@@ -90,32 +88,4 @@ def plain_adam_atan2(
 
 def build_adam_atan2(model: RecurrentModel, betas: Betas, weight_decay: float) -> AdamAtan2:
     """Adam-atan2 for all parameters of a model; the rate is set before every step."""
-    return AdamAtan2(trained(model), 0.0, betas, weight_decay, is_native=may_run_native(model))
-
-
-def trained(model: RecurrentModel) -> list[Tensor]:
-    """The parameters that an optimiser updates, in the order of the model."""
-    return [p for p in model.parameters() if p.numel()]
-
-
-@torch.no_grad()
-def update_rows(
-    table: Float[Tensor, "T W"],
-    task_types: Int[Tensor, " B"],
-    gradients: Float[Tensor, "B W"],
-    *,
-    lr: float,
-    weight_decay: float,
-) -> None:
-    """Sign-SGD with decoupled weight decay: update each row that occurs in `task_types` once, by its summed gradients.
-
-    The table has a row per task type (a million on ARC); a batch uses a few hundred of them.
-
-    No shape depends on the number of different rows, so nothing waits for a GPU to count them. A row that occurs
-    several times is written several times with the same numbers.
-    """
-    is_same = task_types[:, None] == task_types
-    first = is_same.int().argmax(1)  # the first index with the same row
-    # A matrix product adds in a fixed order; adding rows in place on a GPU does not.
-    summed = product(is_same.to(table.dtype), gradients.to(table.dtype))
-    table[task_types] = table[task_types] * (1 - lr * weight_decay) - lr * summed[first].sign()
+    return AdamAtan2(trained_parameters(model), 0.0, betas, weight_decay, is_native=may_run_native(model))
