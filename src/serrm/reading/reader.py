@@ -20,7 +20,7 @@ from serrm.reading import arc
 from serrm.reading.inputs import Document, documents, text_of, unpacked
 from serrm.reading.kaggle import paired, solutions_beside, with_answers
 from serrm.reading.lines import ANSWERS, QUESTIONS, decoded, grid_of_field, questions_of_lines, wrapped_grid
-from serrm.reading.question import Question, WrittenGrid, question_of
+from serrm.reading.question import Question, WrittenGrid, is_grid_size, question_of
 from serrm.reading.values import as_lists, grids_of
 
 NAMES = ("name", "id", "task_id", "puzzle_id")  # of an ARC puzzle
@@ -222,7 +222,7 @@ def _of_object(value: Mapping[str, Any], place: str, name: str) -> Iterator[Ques
         yield from arc.arc_questions(value, place, str(puzzle_name))
     elif question is not None and value.get("task") == ARC:
         raise ValueError(f"{place}: a question of an ARC puzzle without its demonstrations: {arc.FORM}")
-    elif question is not None and (pairs := _question_pairs(value[question], answer)):
+    elif question is not None and (pairs := _question_pairs(value[question], answer, place)):
         for number, (item, solution) in enumerate(pairs, start=1):
             yield _question_of_pair(item, solution, f"{place} {number}")
     elif question is not None:
@@ -241,10 +241,11 @@ def _of_object(value: Mapping[str, Any], place: str, name: str) -> Iterator[Ques
         raise ValueError(f"{place}: not a puzzle: {shorten(as_text(dict(value)))}")
 
 
-def _question_pairs(questions: Any, answers: Any) -> list[tuple[Any, Any]]:
+def _question_pairs(questions: Any, answers: Any, place: str) -> list[tuple[Any, Any]]:
     """The (question, answer) pairs of two lists; answers are None without a list of them.
 
-    Empty if `questions` is a single grid or no list, or if the lists differ in length.
+    Empty if `questions` is no list, a single grid, or a list of objects. ValueError for two lists of grids that differ
+    in length.
     """
     questions, answers = as_lists(questions, QUESTIONS), as_lists(answers, QUESTIONS)
     if not isinstance(questions, list | tuple) or not questions:
@@ -255,7 +256,19 @@ def _question_pairs(questions: Any, answers: Any) -> list[tuple[Any, Any]]:
     if any(isinstance(item, Mapping) for item in questions):
         return []
     solutions = answers if isinstance(answers, list | tuple) else [None] * len(questions)
-    return list(zip(questions, solutions, strict=True)) if len(solutions) == len(questions) else []
+    if len(questions) == len(solutions):
+        return list(zip(questions, solutions, strict=True))
+    if all(map(_has_grid_size, [*questions, *solutions])):
+        num, num_answers = len(questions), len(solutions)
+        raise ValueError(f"{place}: {num} in the list of questions, but {num_answers} in the list of answers")
+    return []
+
+
+def _has_grid_size(value: Any) -> bool:
+    try:
+        return is_grid_size(len(_grid_of(value).symbols))
+    except (TypeError, ValueError):
+        return False
 
 
 def _question_of_pair(question: Any, answer: Any, place: str) -> Question:
