@@ -55,12 +55,12 @@ def shared_raw(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Generated Sudokus, those of 25×25 as published, one of them without a solution; no test changes them."""
     raw = tmp_path_factory.mktemp("shared") / "raw"
     fetch("sudoku", SUDOKU, raw, seed=0)
-    grids = [puzzle.question.reshape(25, 25) for puzzle in read_sudokus(raw, sudoku_data.FILE_25X25)]
+    grids = [puzzle.question.reshape(25, 25) for puzzle in read_sudokus(raw, sudoku_data.GENERATED_25X25)]
     clash = grids[0].copy()
     row = next(row for row in clash if np.count_nonzero(row > BLANK) > 1)
     one, other = np.flatnonzero(row > BLANK)[:2]
     row[other] = row[one]
-    (raw / sudoku_data.FILE_25X25).unlink()
+    (raw / sudoku_data.GENERATED_25X25).unlink()
     for number, grid in enumerate([grids[0], clash, *grids[1:]]):
         record = {"difficulty": "generated", "grid": SUDOKU_TEXT.numbers(grid).tolist()}
         (raw / f"sudoku-25x25/{number}.json").write_text(json.dumps(record))

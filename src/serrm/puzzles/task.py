@@ -40,7 +40,9 @@ class Criterion(NamedTuple):
 class Alphabet:
     """The token ids 0…K-1 of one task.
 
-    `num_symbols` is K, padding included; symbol permutations leave the ids in `special` unchanged.
+    `num_symbols` is K, padding included. `special` are the ids with an embedding of their own where the embeddings of
+    symbols are tied. Tokens that may not be exchanged need not be special: mazes, which have no permutations
+    (`Task.permuted` is empty), keep the default of padding and the first token.
     """
 
     num_symbols: int
@@ -48,7 +50,7 @@ class Alphabet:
 
     @property
     def usual(self) -> tuple[int, ...]:
-        """The ids that symbol permutations exchange, ascending."""
+        """The ids that share an embedding, ascending; symbol permutations exchange them if the task has any."""
         return tuple(token for token in range(self.num_symbols) if token not in self.special)
 
 
