@@ -138,7 +138,8 @@ class Task:
 class GridTask(Task):
     """A task on square grids with one label per puzzle."""
 
-    # (raw directory, settings of the subset) → the training set, then the test sets.
+    # (raw directory, settings of the subset) → the training set, then the test sets; with an `audit`, at least one test
+    # set has the side of the training set, and the first of these is audited.
     raw_sets: Callable[[Path, Any], Mapping[str, RawSet]]
     # Users' puzzles, as text or as rows of numbers. A puzzle belongs to the last task of TASKS that recognises it.
     recognises: Callable[[Any], bool]
