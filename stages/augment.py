@@ -1,7 +1,7 @@
 """data/<profile>/raw → data/<profile>/augmented/<task>: seeded subsets as checked, typed Parquet.
 
-Each set is a file; an ARC-AGI has one file for all. The puzzles are those to augment and to score; nothing is augmented
-here.
+Chooses the puzzles to augment and to score; nothing is augmented here. There is one file per set, and one for all
+pairs of ARC-AGI-1 or -2.
 """
 
 from pathlib import Path

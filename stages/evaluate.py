@@ -1,4 +1,7 @@
-"""data/<profile>/runs → data/<profile>/scores/<run>.json: scores with intervals at every depth."""
+"""data/<profile>/runs → data/<profile>/scores/<run>.json: scores with intervals at every depth.
+
+Example predictions go to data/<profile>/predictions/<run>.
+"""
 
 import logging
 import sys

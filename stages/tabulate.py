@@ -1,4 +1,7 @@
-"""data/<profile>/{scores,logs,predictions} → reports/<profile>: scores, curves, tables, figures."""
+"""data/<profile>/{scores,logs,predictions} → reports/<profile>: scores, curves, tables, figures.
+
+The tables are also written to data/<profile>/tables, as CSV and LaTeX.
+"""
 
 from datetime import date
 from importlib.metadata import version

@@ -19,7 +19,7 @@ def train(name: str = typer.Argument(..., metavar="RUN", help="An entry of `runs
     from serrm.core.provenance import current_provenance, read_provenance, write_provenance
     from serrm.tracking.runs import log_training
     from serrm.training.log import Record, write_training_log
-    from serrm.training.run import MACHINE
+    from serrm.training.run import MEASURED
     from serrm.training.run import train as train_run
 
     params = read_params(Path(PARAMS))
@@ -40,7 +40,7 @@ def train(name: str = typer.Argument(..., metavar="RUN", help="An entry of `runs
 
         train_run(*arguments, log_and_keep)
         write_training_log(layout.logs / f"{name}.csv", records)
-        measured = read_provenance(layout.scratch / run.digest() / MACHINE)
+        measured = read_provenance(layout.scratch / run.digest() / MEASURED)
         write_provenance(
             layout.provenance / f"{name}.json", "training", current_provenance(layout.root) | measured
         )

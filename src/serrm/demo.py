@@ -136,7 +136,7 @@ def board(question: Question, frame: Frame | None = None) -> str:
     if frame is not None:
         panel = replace(panel, is_changed=frame.is_guess.reshape(side, side))
 
-    def draw(panel: Panel, row: int, column: int) -> CellLook:
+    def look_of(panel: Panel, row: int, column: int) -> CellLook:
         cell = cell_of(panel, row, column)
         is_empty = panel.is_given[row, column] or (cell.ground == PAPER and not cell.symbol)
         if frame is None or is_empty:
@@ -151,7 +151,9 @@ def board(question: Question, frame: Frame | None = None) -> str:
         "unique": keys.unique,
     }
     attributes = " ".join(f"data-{name}={quoteattr(value)}" for name, value in data.items())
-    picture = grid_svg(panel, f"{question.task} {side}×{side}" if frame is None else frame.caption, draw=draw)
+    picture = grid_svg(
+        panel, f"{question.task} {side}×{side}" if frame is None else frame.caption, look_of=look_of
+    )
     buttons = (
         f"<button data-symbol={quoteattr(symbol)}>{label}</button>" for symbol, label in keys.labels.items()
     )

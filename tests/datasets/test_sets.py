@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 
 from serrm.core.files import data_hash, hash_file
 from serrm.datasets import sets as sets_module
-from serrm.datasets.sets import check_answers, draw, read_puzzle_set, set_file, write_sets
+from serrm.datasets.sets import check_answers, draw, read_puzzle_set, set_file, write_grid_sets, write_sets
 from serrm.puzzles.maze import data as maze_data
 from serrm.puzzles.maze import rules as maze_rules
 from serrm.puzzles.maze.data import TEXT as MAZE_TEXT
-from serrm.puzzles.raw import Puzzle
+from serrm.puzzles.raw import Puzzle, RawSet
 from serrm.puzzles.sudoku import data as sudoku_data
 from serrm.puzzles.sudoku.data import TEXT as SUDOKU_TEXT
 from serrm.puzzles.sudoku.rules import BLANK, are_answers
@@ -55,12 +55,12 @@ def shared_raw(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Generated Sudokus, those of 25×25 as published, one of them without a solution; no test changes them."""
     raw = tmp_path_factory.mktemp("shared") / "raw"
     fetch("sudoku", SUDOKU, raw, seed=0)
-    grids = [puzzle.question.reshape(25, 25) for puzzle in read_sudokus(raw, sudoku_data.FILE_25X25)]
+    grids = [puzzle.question.reshape(25, 25) for puzzle in read_sudokus(raw, sudoku_data.GENERATED_25X25)]
     clash = grids[0].copy()
     row = next(row for row in clash if np.count_nonzero(row > BLANK) > 1)
     one, other = np.flatnonzero(row > BLANK)[:2]
     row[other] = row[one]
-    (raw / sudoku_data.FILE_25X25).unlink()
+    (raw / sudoku_data.GENERATED_25X25).unlink()
     for number, grid in enumerate([grids[0], clash, *grids[1:]]):
         record = {"difficulty": "generated", "grid": SUDOKU_TEXT.numbers(grid).tolist()}
         (raw / f"sudoku-25x25/{number}.json").write_text(json.dumps(record))
@@ -307,3 +307,17 @@ def test_bad_raw_files_are_refused_with_one_line_and_nothing_is_left(
         write(raw, tmp_path / "sets", task, **sizes)
     assert "\n" not in str(error.value)
     assert list(tmp_path.iterdir()) == [raw]
+
+
+def test_no_test_set_of_the_training_side_has_a_training_puzzle(tmp_path: Path) -> None:
+    def raw_sets(raw: Path, settings: Any) -> dict[str, RawSet]:
+        parts = {"train": TRAIN, "one": TEST[:5], "other": [*TEST[5:8], TRAIN[3]]}
+        return {
+            name: RawSet(SIDE, None, stream=stream, puzzles=enumerate(puzzles))
+            for stream, (name, puzzles) in enumerate(parts.items())
+        }
+
+    maze = grid_task("maze")
+    settings = maze.subset.model_validate(ALL)
+    with pytest.raises(ValueError, match="row 3 of test_other"):
+        write_grid_sets(tmp_path, tmp_path / "sets", settings, replace(maze, raw_sets=raw_sets))

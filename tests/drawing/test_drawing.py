@@ -134,9 +134,9 @@ def test_a_long_trace_shows_the_first_the_last_and_the_steps_that_changed_someth
     changing = [np.roll(SUDOKU.question, step) for step in range(20)]
     settled = [*changing[:3], *[changing[2]] * 17]
 
-    def captions(predictions: list[Any], most: int | None) -> list[str]:
+    def captions(predictions: list[Any], thin_above: int | None) -> list[str]:
         puzzle = replace(SUDOKU, predictions=dict(enumerate(predictions, start=1)))
-        return [panel.caption.split()[1] for panel in settling_panels(puzzle, most)[1:]]
+        return [panel.caption.split()[1] for panel in settling_panels(puzzle, thin_above)[1:]]
 
     assert captions(settled, None) == ["1", "2", "3", "20"]
     assert captions(changing, None) == [str(step) for step in range(1, 21)]

@@ -149,7 +149,7 @@ def test_operations_commute_with_permutations_of_colours(
 ) -> None:
     """The search for other explanations rests on this."""
     table = np.array([0, *colours], dtype=np.uint8)
-    before, after = operation.draw(question), operation.draw(table[question])
+    before, after = operation.apply(question), operation.apply(table[question])
     assert (before is None) == (after is None)
     if before is not None and after is not None:
         assert text(painted(before._replace(cells=table[before.cells]), 0)) == text(painted(after, 0))
@@ -159,7 +159,7 @@ def test_operations_commute_with_permutations_of_colours(
 @given(grids, st.sampled_from([v for v in OPERATIONS if FAMILIES[v.family].moves]))
 def test_moves_do_not_look_at_colours(question: Grid, operation: Operation) -> None:
     """So the search may follow squares of an unknown colour through them."""
-    coloured, uncoloured = operation.draw(question), operation.draw((question > 0).astype(np.uint8))
+    coloured, uncoloured = operation.apply(question), operation.apply((question > 0).astype(np.uint8))
     assert (coloured is None) == (uncoloured is None)
     if coloured is not None and uncoloured is not None:
         assert text((coloured.cells > 0).astype(np.uint8)) == text(uncoloured.cells)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from serrm.puzzles.boxes import box_for_side
 from serrm.puzzles.maze.data import TEXT as MAZE_TEXT
+from serrm.puzzles.raw import Puzzle
 from serrm.puzzles.sudoku import rules as sudoku_rules
 from serrm.puzzles.sudoku import symmetries as sudoku_symmetries
 from serrm.puzzles.sudoku.data import TEXT as SUDOKU_TEXT
@@ -68,6 +69,15 @@ def test_an_answer_is_a_solution_that_keeps_the_clues(seed: int, side: int, cell
     right = [grid.min() > BLANK and is_solution(grid) for grid in (answer, changed, other)]
     assert are_right == [a and b for a, b in zip(keeps, right, strict=True)]
     assert are_right[0]
+
+
+def test_a_blank_in_an_answer_is_told_from_a_changed_clue() -> None:
+    question = SUDOKU_TEXT.read("1......2..3.....")
+    with pytest.raises(ValueError, match=r"^cell 2 .*answer") as blank:
+        SUDOKU_TEXT.checked(Puzzle(question, SUDOKU_TEXT.read("1...............")))
+    with pytest.raises(ValueError, match=r"^cell 1 .*'1'.*'2'"):
+        SUDOKU_TEXT.checked(Puzzle(question, SUDOKU_TEXT.read("2...............")))
+    assert "question" not in str(blank.value)
 
 
 # Text and files.

@@ -268,3 +268,10 @@ def test_arguments_are_puzzles_files_folders_or_standard_input(tmp_path: Path) -
 def test_60_cells_are_not_a_square_grid(value: Any) -> None:
     with pytest.raises(ValueError, match=r"\b60\b|\b6\b.*\b10\b"):
         list(questions_of(value))
+
+
+@pytest.mark.parametrize(("num", "num_answers"), [(2, 1), (1, 2), (2, 3)])
+def test_lists_of_questions_and_answers_have_the_same_length(num: int, num_answers: int) -> None:
+    value = {"question": [SUDOKU] * num, "answer": [ANSWER] * num_answers}
+    with pytest.raises(ValueError, match=rf"^x: {num} .*\b{num_answers}\b"):
+        list(questions_of(value, "x"))

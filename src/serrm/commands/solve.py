@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from serrm.solving.solve import Answer, Status
 
 log = logging.getLogger(__name__)
-MAX_PANELS = 12  # in a picture or in the terminal; a GIF has all steps at which the prediction changed
+THIN_ABOVE = 12  # steps in a picture or in the terminal; a GIF has all steps at which the prediction changed
 PANELS_PER_ROW = 4
 OutputFormat = StrEnum("OutputFormat", ["text", "csv", "json"])
 Precision = StrEnum("Precision", ["auto", "float32", "bfloat16"])
@@ -250,7 +250,7 @@ def _draw_steps(answer: Any, is_of_many: bool, is_traced: bool, picture: Path | 
     title = f"{title}, {answer.place}" if is_of_many else title
     predictions = dict(enumerate(trace.predictions, start=1))
     puzzle = DrawnPuzzle(trace.task, trace.side, trace.question, predictions=predictions)
-    panels = [written_in(panel, answer.notation) for panel in settling_panels(puzzle, MAX_PANELS)]
+    panels = [written_in(panel, answer.notation) for panel in settling_panels(puzzle, THIN_ABOVE)]
     if is_traced:
         print_panels(console(), [panels], title)
     if picture is None:

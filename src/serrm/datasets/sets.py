@@ -2,7 +2,8 @@
 
 The stage draws the puzzles to augment and to score and does not augment them: augmentations are drawn when a batch is
 gathered. A set is a seeded subset of a raw file. Every answer is checked by the rules, and no test puzzle is a training
-puzzle. Files are streamed; memory holds one row group and the drawn subset.
+puzzle. Files are streamed, so memory holds one row group and the drawn subset; for the comparison with the test puzzles
+the written training set is read back whole.
 Paper: sections "Sudoku" and "Maze", data.
 """
 
@@ -67,11 +68,13 @@ def write_grid_sets(raw: Path, target: Path, settings: Any, record: GridTask) ->
             drawn = draw(with_progress(puzzles, f"{name} puzzles"), raw_set.num, rng, name)
             numbers[name] = write_set(directory / set_file(name), drawn, raw_set.side, name, record)
             logger.info("%s: %d puzzles", set_file(name), len(numbers[name]))
-        first_test = next(name for name in sets if name != TRAIN)
-        train, test = (read_puzzle_set(directory / set_file(name))[0] for name in (TRAIN, first_test))
-        _refuse_leaks(train, test, first_test, record)
+        train_side = sets[TRAIN].side
+        names = [name for name, raw_set in sets.items() if name != TRAIN and raw_set.side == train_side]
+        train, *tests = (read_puzzle_set(directory / set_file(name))[0] for name in (TRAIN, *names))
+        for name, test in zip(names, tests, strict=True):
+            _refuse_leaks(train, test, name, record)
         if record.audit is not None:
-            write_json(directory / AUDIT, record.audit(train, test, sets[TRAIN].side))
+            write_json(directory / AUDIT, record.audit(train, tests[0], train_side))
 
 
 def draw(

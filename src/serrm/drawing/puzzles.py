@@ -164,16 +164,16 @@ class Scene:
         return rows
 
 
-def settling_panels(puzzle: DrawnPuzzle, most: int | None = None) -> list[Panel]:
+def settling_panels(puzzle: DrawnPuzzle, thin_above: int | None = None) -> list[Panel]:
     """The question and the predictions after the first step, the last step, and every step that changed a cell.
 
-    The puzzle must have a prediction after every step 1…n. If there are more than `most` of these steps, keep the last
-    of them up to 1, the last up to 2, up to 4, …, and the last of all.
+    The puzzle must have a prediction after every step 1…n. If there are more than `thin_above` of these steps, keep
+    for each power of two the latest step not after it, and the last of all: about log2(n) panels.
     """
     grids, last = puzzle.predictions, len(puzzle.predictions)
     changing = [step for step in grids if step > 1 and (grids[step] != grids[step - 1]).any()]
     steps = sorted({1, last, *changing})
-    if most is not None and len(steps) > most:
+    if thin_above is not None and len(steps) > thin_above:
         powers = (2**power for power in range(last.bit_length()))
         steps = sorted({max(step for step in steps if step <= power) for power in powers} | {last})
     return [puzzle.question_panel(), *puzzle.trace_panels(steps)]

@@ -63,14 +63,17 @@ def _legend(panels: Sequence[Panel]) -> str:
 
 def grid_svg(
     panel: Panel, title: str, x: Length = 0, y: Length = 0, size: Length | None = None,
-    draw: Callable[[Panel, int, int], CellLook] = cell_of,
+    look_of: Callable[[Panel, int, int], CellLook] = cell_of,
 ) -> str:  # fmt: skip
-    """A panel as an <svg>. With a `size`, its longer side in pixels, it is placed at (x, y) of the figure around it."""
+    """A panel as an <svg>. With a `size`, its longer side in pixels, it is placed at (x, y) of the figure around it.
+
+    `look_of` is (panel, row, column) → the look of a cell.
+    """
     rows, columns = panel.cells.shape
     grounds: dict[str, str] = {}  # paths of runs of cells, by colour
     letters: dict[tuple[str, int], str] = {}  # elements, by ink and weight
     for row in range(rows):
-        cells = [draw(panel, row, column) for column in range(columns)]
+        cells = [look_of(panel, row, column) for column in range(columns)]
         start = 0
         for ground, run in groupby(cells, lambda cell: cell.ground):
             num = len(list(run))

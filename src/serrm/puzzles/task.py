@@ -40,7 +40,9 @@ class Criterion(NamedTuple):
 class Alphabet:
     """The token ids 0…K-1 of one task.
 
-    `num_symbols` is K, padding included; symbol permutations leave the ids in `special` unchanged.
+    `num_symbols` is K, padding included. `special` are the ids with an embedding of their own where the embeddings of
+    symbols are tied. Tokens that may not be exchanged need not be special: mazes, which have no permutations
+    (`Task.permuted` is empty), keep the default of padding and the first token.
     """
 
     num_symbols: int
@@ -48,7 +50,7 @@ class Alphabet:
 
     @property
     def usual(self) -> tuple[int, ...]:
-        """The ids that symbol permutations exchange, ascending."""
+        """The ids that share an embedding, ascending; symbol permutations exchange them if the task has any."""
         return tuple(token for token in range(self.num_symbols) if token not in self.special)
 
 
@@ -136,7 +138,8 @@ class Task:
 class GridTask(Task):
     """A task on square grids with one label per puzzle."""
 
-    # (raw directory, settings of the subset) → the training set, then the test sets.
+    # (raw directory, settings of the subset) → the training set, then the test sets; with an `audit`, at least one test
+    # set has the side of the training set, and the first of these is audited.
     raw_sets: Callable[[Path, Any], Mapping[str, RawSet]]
     # Users' puzzles, as text or as rows of numbers. A puzzle belongs to the last task of TASKS that recognises it.
     recognises: Callable[[Any], bool]

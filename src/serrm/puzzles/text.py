@@ -95,9 +95,13 @@ class GridText:
             is_open, is_kept = puzzle.question == self.blank, puzzle.question == puzzle.answer
             wrong = np.flatnonzero(np.where(is_open, puzzle.answer < self.least_in_answer, ~is_kept))
             if wrong.size:
-                one, other = (self.format(tokens[wrong[:1]]) for tokens in (puzzle.question, puzzle.answer))
+                before, after = (
+                    self.format(tokens[wrong[:1]]) for tokens in (puzzle.question, puzzle.answer)
+                )
+                if before == after:
+                    raise ValueError(f"cell {wrong[0] + 1} is {after!r} in the answer, which must fill it")
                 raise ValueError(
-                    f"cell {wrong[0] + 1} is {one!r} in the question but {other!r} in the answer"
+                    f"cell {wrong[0] + 1} is {before!r} in the question but {after!r} in the answer"
                 )
         return puzzle
 

@@ -81,11 +81,11 @@ def _grids_in_rows(lines: Sequence[str], start: int, record: GridTask) -> Match 
     firsts, end = _first_rows(run, side)
     if end < len(run):
         if not run[0].strip() and len(run) % side:
-            return None
+            return None  # the row of spaces separates grids
         spoilt = run[end : end + side]
         if len(spoilt) < side or not any(marks(row, record) for row in spoilt):
             raise ValueError(_shape_flaw(lines, start, run, record))
-        firsts.append(end)  # whose flaw the caller tells
+        firsts.append(end)  # a wrong puzzle, such as one with two starts: `question_of` raises its error
     grids = [(start + first + 1, grid_of_line("".join(run[first : first + side]))) for first in firsts]
     return Match(grids, start + len(run))
 
@@ -146,7 +146,8 @@ def line_flaw(line: str) -> str | None:
         if "#" not in line or not wrong or len(line) < MIN_LENGTH or 1 - len(wrong) / len(line) < MIN_SHARE:
             continue
         has_shape = is_grid_size(len(line)) or bool(marks(line, record)) or not line.startswith("#")
-        if has_shape and not re.fullmatch(r"#+[^#]*#*", line):
+        is_title = re.fullmatch(r"#+[^#]*#*", line) is not None  # such as "### title ###"
+        if has_shape and not is_title:
             position, in_questions = line.index(wrong[0]) + 1, known[:-1]
             return f"{wrong[0]!r} at position {position} is not one of {in_questions!r}: {shorten(line)}"
     return None

@@ -47,7 +47,7 @@ class Document(NamedTuple):
 
 
 def documents(path: Path) -> Iterator[Document]:
-    """The texts and arrays of a file. ValueError if there is no file, or it cannot be read."""
+    """The texts and arrays of a file. ValueError without a file or for a damaged one; OSError if it may not be read."""
     if not path.exists():
         raise ValueError(f"{path}: no such file")
     yield from unpacked(path.read_bytes(), str(path), path.name.partition(".")[0])

@@ -21,7 +21,7 @@ from serrm.reading.rows import find_rows, find_spaced_rows, is_row_of_more, may_
 from serrm.reading.symbols import MAX_ROW, MIN_ALONE, is_ruling, symbol_lists, whole_puzzle
 
 # Names of a question and of its answer in tables and JSON objects.
-QUESTIONS = (
+QUESTION_NAMES = (
     "question",
     "puzzle",
     "puzzles",
@@ -34,13 +34,15 @@ QUESTIONS = (
     "problem",
     "maze",
 )
-ANSWERS = ("answer", "answers", "solution", "solutions", "solved")
+ANSWER_NAMES = ("answer", "answers", "solution", "solutions", "solved")
 TABLE_DELIMITERS = (",", ";", "\t", "|")
+MIN_WORD_LIKE_GRID = 9  # characters, the cells of the smallest grid
 MAX_LITERAL = 1_000_000  # characters of a Python literal that is tried if JSON fails
 log = logging.getLogger(__name__)
 
 PlaceOf = Callable[[int], str]  # number of a line from 1 → its place, such as puzzles.csv:3
-ReadJson = Callable[[Any, str], Iterator[Question]]  # (value of JSON, place) → its puzzles
+# (value of JSON, place) → its puzzles: `reader.questions_of`, passed in because the reader imports this module.
+ReadJson = Callable[[Any, str], Iterator[Question]]
 
 
 def questions_of_lines(lines: Sequence[str], place_of: PlaceOf, read_json: ReadJson) -> Iterator[Question]:
@@ -116,7 +118,7 @@ def _header(lines: Sequence[str]) -> tuple[int, str, int, int | None] | None:
             names = [name.strip().strip("\"'").lower() for name in line.split(delimiter)]
             question, answer = (
                 next((names.index(key) for key in keys if key in names), None)
-                for keys in (QUESTIONS, ANSWERS)
+                for keys in (QUESTION_NAMES, ANSWER_NAMES)
             )
             if question is not None:
                 is_title = len(names) == 1 and _has_rows_or_heading(lines, position + 1)
@@ -211,9 +213,9 @@ def is_heading(line: str) -> bool:
 
 
 def _is_like_grid(word: str) -> bool:
-    """True for a word that is too long for one, or has at least nine characters and as many cells as letters."""
+    """True for a field too long for a word, or of nine or more characters of which half or more may be cells."""
     num = sum(character.isdigit() or character in "._-*?" for character in word)
-    return len(word) > MIN_ALONE or (len(word) > 8 and 2 * num >= len(word))
+    return len(word) > MIN_ALONE or (len(word) >= MIN_WORD_LIKE_GRID and 2 * num >= len(word))
 
 
 def _nearest_flaw(line: str) -> str:
@@ -223,9 +225,10 @@ def _nearest_flaw(line: str) -> str:
     fields = [part for part in re.split(r"[\s,;|]+", stripped) if len(part) >= MIN_ALONE - 1]
     ways = [tuple(part) for part in fields] or list(symbol_lists(line)) or [tuple(stripped)]
     best = next((way for way in ways if is_grid_size(len(way))), ways[-1])
+    # A few symbols beside other text have the number of a grid's cells by chance.
     if is_grid_size(len(best)) and len(best) < MIN_ALONE and len(best) != len(stripped):
         return f"no puzzle: {shorten(line)}"
-    if len(best) in (1, 4, 9):
+    if len(best) in (1, 4, 9):  # square numbers, but more likely of the symbols of one row
         return f"{len(best)} symbols are neither a puzzle nor rows of one: {shorten(line)}"
     try:
         question_of("", WrittenGrid(best, "".join(best) if max(map(len, best)) == 1 else stripped))

@@ -19,8 +19,15 @@ from serrm.puzzles.text import as_text, shorten
 from serrm.reading import arc
 from serrm.reading.inputs import Document, documents, text_of, unpacked
 from serrm.reading.kaggle import paired, solutions_beside, with_answers
-from serrm.reading.lines import ANSWERS, QUESTIONS, decoded, grid_of_field, questions_of_lines, wrapped_grid
-from serrm.reading.question import Question, WrittenGrid, question_of
+from serrm.reading.lines import (
+    ANSWER_NAMES,
+    QUESTION_NAMES,
+    decoded,
+    grid_of_field,
+    questions_of_lines,
+    wrapped_grid,
+)
+from serrm.reading.question import Question, WrittenGrid, is_grid_size, question_of
 from serrm.reading.values import as_lists, grids_of
 
 NAMES = ("name", "id", "task_id", "puzzle_id")  # of an ARC puzzle
@@ -127,10 +134,10 @@ def _read_text(text: str, source: str, name: str, *, is_inline: bool) -> list[Qu
     while lines and not lines[-1]:
         lines.pop()
     is_one_line = not any(line.strip() for line in lines[1:])
-    text = _literal(text)
-    is_json = text.lstrip()[:1] in ("{", "[")
+    code = _literal(text)
+    begins_with_bracket = code.lstrip()[:1] in ("{", "[")
     whole = source if is_inline else f"{source}: puzzle"
-    if is_json and (value := decoded(text)) is not None:
+    if begins_with_bracket and (value := decoded(code)) is not None:
         return list(questions_of(value, whole, name))
 
     def place_of(number: int) -> str:
@@ -145,10 +152,10 @@ def _read_text(text: str, source: str, name: str, *, is_inline: bool) -> list[Qu
         if (wrapped := wrapped_grid(lines)) is not None:
             number, grid = wrapped
             return [question_of(place_of(number), grid)]
-        is_heading = re.match(r"\s*\[[A-Za-z]", text) is not None  # such as [Puzzle]
+        is_heading = re.match(r"\s*\[[A-Za-z]", code) is not None  # such as [Puzzle]
         # If the first line can be decoded, the text is JSON lines, and a later one is wrong.
-        if is_json and not is_heading and decoded(lines[0]) is None:
-            raise ValueError(f"{whole}: {_flaw_of_json(text)}") from None
+        if begins_with_bracket and not is_heading and decoded(lines[0]) is None:
+            raise ValueError(f"{whole}: {_flaw_of_json(code)}") from None
         raise
 
 
@@ -178,7 +185,7 @@ def questions_of(value: Any, place: str = "puzzle", name: str = "") -> Iterator[
 
     An ARC puzzle without a name gets `name`. ValueError, with its place, for an invalid puzzle.
     """
-    value = as_lists(value, QUESTIONS)
+    value = as_lists(value)
     match value:
         case Path():
             yield from read_file(value)
@@ -189,7 +196,7 @@ def questions_of(value: Any, place: str = "puzzle", name: str = "") -> Iterator[
         case Mapping():
             yield from _of_object(value, place, name)
         case Iterable():
-            yield from _of_sequence([as_lists(item, QUESTIONS) for item in value], place, name)
+            yield from _of_sequence([as_lists(item) for item in value], place, name)
         case _:
             raise ValueError(f"{place}: not a puzzle: {shorten(as_text(value))}")
 
@@ -215,14 +222,15 @@ def _of_sequence(values: list[Any], place: str, name: str) -> Iterator[Question]
 def _of_object(value: Mapping[str, Any], place: str, name: str) -> Iterator[Question]:
     """The puzzles of an object: an ARC puzzle, a question with an answer, or an object of named puzzles."""
     keys = {str(key).lower(): key for key in value}
-    question = next((keys[key] for key in QUESTIONS if key in keys), None)
-    answer = next((value[keys[key]] for key in ANSWERS if key in keys), None)
+    question = next((keys[key] for key in QUESTION_NAMES if key in keys), None)
+    answer = next((value[keys[key]] for key in ANSWER_NAMES if key in keys), None)
     if isinstance(value.get("test"), list | tuple):
         puzzle_name = next((value[key] for key in NAMES if key in value), name)
         yield from arc.arc_questions(value, place, str(puzzle_name))
     elif question is not None and value.get("task") == ARC:
+        # A line of `serrm solve --format json`, which has no demonstrations.
         raise ValueError(f"{place}: a question of an ARC puzzle without its demonstrations: {arc.FORM}")
-    elif question is not None and (pairs := _question_pairs(value[question], answer)):
+    elif question is not None and (pairs := _question_pairs(value[question], answer, place)):
         for number, (item, solution) in enumerate(pairs, start=1):
             yield _question_of_pair(item, solution, f"{place} {number}")
     elif question is not None:
@@ -241,21 +249,34 @@ def _of_object(value: Mapping[str, Any], place: str, name: str) -> Iterator[Ques
         raise ValueError(f"{place}: not a puzzle: {shorten(as_text(dict(value)))}")
 
 
-def _question_pairs(questions: Any, answers: Any) -> list[tuple[Any, Any]]:
+def _question_pairs(questions: Any, answers: Any, place: str) -> list[tuple[Any, Any]]:
     """The (question, answer) pairs of two lists; answers are None without a list of them.
 
-    Empty if `questions` is a single grid or no list, or if the lists differ in length.
+    Empty if `questions` is no list, a single grid, or a list of objects. ValueError for two lists of grids that differ
+    in length.
     """
-    questions, answers = as_lists(questions, QUESTIONS), as_lists(answers, QUESTIONS)
+    questions, answers = as_lists(questions), as_lists(answers)
     if not isinstance(questions, list | tuple) or not questions:
         return []
-    grids = grids_of([as_lists(item, QUESTIONS) for item in questions])
+    grids = grids_of([as_lists(item) for item in questions])
     if grids is not None and len(grids) == 1:
         return []
     if any(isinstance(item, Mapping) for item in questions):
         return []
     solutions = answers if isinstance(answers, list | tuple) else [None] * len(questions)
-    return list(zip(questions, solutions, strict=True)) if len(solutions) == len(questions) else []
+    if len(questions) == len(solutions):
+        return list(zip(questions, solutions, strict=True))
+    if all(map(_has_grid_size, [*questions, *solutions])):
+        num, num_answers = len(questions), len(solutions)
+        raise ValueError(f"{place}: {num} in the list of questions, but {num_answers} in the list of answers")
+    return []
+
+
+def _has_grid_size(value: Any) -> bool:
+    try:
+        return is_grid_size(len(_grid_of(value).symbols))
+    except (TypeError, ValueError):
+        return False
 
 
 def _question_of_pair(question: Any, answer: Any, place: str) -> Question:
@@ -270,15 +291,16 @@ def _question_of_pair(question: Any, answer: Any, place: str) -> Question:
 
 def _grid_of(value: Any) -> WrittenGrid:
     """The grid of a value. ValueError unless it has exactly one."""
-    value = as_lists(value, QUESTIONS)
+    value = as_lists(value)
     if isinstance(value, str):
         rows = decoded(value) if value.lstrip()[:1] == "[" else None
         if rows is None:
             lines = value.strip("\r\n").split("\n")
+            # Read by lines to join rows and drop rulings. The text keeps the user's signs, which tokens do not.
             questions = read_text(value, "grid") if len(lines) > 1 else []
             return grid_of_field(questions[0].text if len(questions) == 1 else value)
         value = rows
-    grids = grids_of([as_lists(item, QUESTIONS) for item in value]) if isinstance(value, Iterable) else None
+    grids = grids_of([as_lists(item) for item in value]) if isinstance(value, Iterable) else None
     if grids is None or len(grids) != 1:
         raise ValueError(f"not a grid: {shorten(as_text(value))}")
     return grids[0]

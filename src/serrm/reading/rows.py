@@ -87,8 +87,9 @@ def _sides(lines: Sequence[str], start: int) -> list[int]:
         rows = [side for side in sides if MIN_SIDE <= side <= MAX_ROW and row_of(line, side) is not None]
         if not is_ruling(line):
             return rows if line.strip() else []
-        if not (index + 1 < len(lines) and lines[index + 1].strip()):
-            return rows
+        has_row_below = index + 1 < len(lines) and lines[index + 1].strip() != ""
+        if not has_row_below:
+            return rows  # the line may be a row of blanks, such as `----`
     return []
 
 

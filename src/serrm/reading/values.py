@@ -10,19 +10,19 @@ from typing import Any
 
 from serrm.puzzles.text import as_text, shorten
 from serrm.reading.drawings import drawn_records, grid_of_line
-from serrm.reading.lines import grid_of_field
+from serrm.reading.lines import QUESTION_NAMES, grid_of_field
 from serrm.reading.question import WrittenGrid, is_grid_size, is_puzzle
 from serrm.reading.symbols import BLANK_CELL, MAX_ROW, MIN_SIDE
 
 
-def as_lists(value: Any, names: Sequence[str]) -> Any:
+def as_lists(value: Any) -> Any:
     """Convert arrays, tensors and tables of other libraries to lists; other values are returned unchanged.
 
-    A table with a column of one of the `names` becomes a list of records.
+    A table with a column of questions becomes a list of records.
     """
     if hasattr(value, "to_dict") and hasattr(value, "columns"):  # of pandas
-        has_names = any(str(column).lower() in names for column in value.columns)
-        return value.to_dict("records") if has_names else value.to_numpy().tolist()
+        has_questions = any(str(column).lower() in QUESTION_NAMES for column in value.columns)
+        return value.to_dict("records") if has_questions else value.to_numpy().tolist()
     return value.tolist() if hasattr(value, "tolist") else value
 
 

@@ -90,7 +90,9 @@ class Model(LoadedModel):
         return {step: output.logits for step, output in outputs}
 
     def save_pretrained(self, folder: str | Path, name: str = "") -> None:
-        """Write weights, settings, checksums and a model card as a folder that appears whole; `name` heads the card.
+        """Write weights, settings, checksums and a model card; `name` heads the card.
+
+        The checkpoint appears as a whole folder, to which the card is then added.
 
         Raises ValueError rather than replace a folder that holds anything else.
         """

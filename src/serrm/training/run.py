@@ -37,7 +37,7 @@ from serrm.training.trial import estimate
 
 log = logging.getLogger(__name__)
 SETTINGS = "settings.json"  # the resolved settings, in the scratch folder
-MACHINE = "machine.json"  # the seconds, memory and device of the run so far, there too
+MEASURED = "machine.json"  # the seconds, memory and device of the run so far, there too
 NUM_KEPT = 2  # checkpoints kept of an unfinished run, in case the newest is damaged
 EXPLODED = 10.0  # times log K, the loss of guessing; no run recovers from there
 EXIT_RESUMABLE = 75  # EX_TEMPFAIL of sysexits.h: the run is unfinished and nothing is wrong
@@ -274,7 +274,7 @@ class TrainingRun:
         if self.processes.is_first:
             if not self.checkpoint.exists():
                 ckpt.write_checkpoint(self.checkpoint, self.trainer.ema_weights(), state, config)
-            write_json(self.folder / MACHINE, machine)
+            write_json(self.folder / MEASURED, machine)
             ckpt.prune(self.folder, NUM_KEPT)
         self.processes.wait_for_all()
 
@@ -303,7 +303,7 @@ class TrainingRun:
     def _resume(self, checkpoint: Path) -> None:
         state = ckpt.read_training_state(checkpoint, self._identity(), self.device)
         self.records = state.pop("records")
-        if (file := self.folder / MACHINE).is_file():
+        if (file := self.folder / MEASURED).is_file():
             machine = json.loads(file.read_text())
             self.seconds, self.peak_memory = machine["seconds"], machine["peak_memory_bytes"]
         self.trainer.load_state_dict(state)

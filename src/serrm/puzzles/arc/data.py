@@ -271,11 +271,11 @@ READERS: dict[str, Callable[[Path, Version], Iterator[NamedPuzzle]]] = {
 
 
 def count_puzzles(version: Version, source: Any, subset: ArcSubsetSettings) -> Counts:
-    """The numbers of demonstrations and of test inputs before they exist; estimates, unless all puzzles are drawn."""
+    """Estimate the numbers of training pairs and of test inputs, without subtracting what does not fit the canvas."""
     is_generated = isinstance(source, generate.GeneratedArc)
     numbers = generate.expected_counts(source) if is_generated else NUM_PUBLISHED[version]
     num_test = subset.num_test or numbers["test"]
-    # The demonstrations of the test puzzles are trained on, too.
+    # The demonstrations of the test puzzles are training pairs, too.
     num_puzzles = (subset.num_train or numbers["train"]) + num_test
     num_pairs = round(num_puzzles * numbers["pairs per puzzle"])
     num_inputs = round(num_test * numbers["inputs per puzzle"])

@@ -67,13 +67,13 @@ class GeneratedArc(Settings):
     num_evaluation: PositiveInt
     """Evaluation puzzles to generate, of other rules; they do not depend on the number of training puzzles."""
     sides: Annotated[tuple[Side, Side], AfterValidator(_check_range)]
-    """Least side of an ARC-like question, largest side of any grid."""
+    """Least side of an ARC-like question (with `repeat` at most half the largest side), largest side of any grid."""
     colours: Annotated[tuple[NumColours, NumColours], AfterValidator(_check_range)]
     """Least and most colours of an ARC-like puzzle's questions, besides the background."""
     rules: Annotated[tuple[Name, ...], Field(min_length=1), AfterValidator(_check_names)]
     """[Families of rules](data.md#generated-arc-like-puzzles), all equally likely."""
     max_rules: Literal[1, 2]
-    """Most rules combined in an ARC-like puzzle; 2: about half of the puzzles combine two."""
+    """Most parts of an ARC-like puzzle's rule; 2: about half of the rules have two."""
 
     @model_validator(mode="after")
     def _check_sides(self) -> "GeneratedArc":
@@ -275,10 +275,10 @@ def is_determined(source: GeneratedArc, rule: Rule, demonstrations: list[Pair], 
         return False
     right = tuple(as_bytes(test.answer) for test in tests)
     names, is_explained = frozenset(source.rules), False
-    for num_rules, answers in explanations(
+    for num_parts, answers in explanations(
         demonstrations, [test.question for test in tests], names, source.max_rules
     ):
-        if answers != right or num_rules < len(rule.families):
+        if answers != right or num_parts < len(rule.families):
             return False
         is_explained = True
     assert is_explained, f"the search misses {rule}"

@@ -1,9 +1,10 @@
 """The grammar of generated ARC-like puzzles: families of rules and their operations; the background is colour 0.
 
-An operation draws an answer from a question. It copies colours, and may leave squares to be painted in one colour,
-which is a parameter of the rule. So all operations commute with permutations of the colours 1…9, on which the search
-for other rules that explain a puzzle relies. Families that move squares ignore colours. A rule is one operation, a
-recolouring, or two of these in a row. The grammar was written for this project; the paper has no generated ARC puzzles.
+An operation turns a question into a sketch of its answer. It copies colours, and may leave squares to be painted in
+one colour, which is a parameter of the rule. So all operations commute with permutations of the colours 1…9, on which
+the search for other rules that explain a puzzle relies. Families that move squares ignore colours. The parts of a rule
+are one operation, a recolouring, or two of these in a row. The grammar was written for this project; the paper has no
+generated ARC puzzles.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -28,29 +29,29 @@ RECOLOUR: Final = "recolour"
 """The family of recolourings, each by a map of colours; it has no operations."""
 
 
-class Drawing(NamedTuple):
-    """An answer, and the squares to be painted in the rule's colour; None if the rule has no colour."""
+class Sketch(NamedTuple):
+    """An answer, and the squares still to be painted in the rule's colour; None if the rule has no colour."""
 
     cells: Grid
     is_painted: Mask | None = None
 
 
-Draw = Callable[[Grid], Drawing | None]
+Apply = Callable[[Grid], Sketch | None]
 Sample = Callable[[np.random.Generator, int, int, Colours], Grid]
 
 
 class Operation(NamedTuple):
-    """A step of a rule without its colour; `draw` returns None for a question on which it is not defined."""
+    """A step of a rule without its colour; `apply` returns None for a question on which it is not defined."""
 
     family: str
     name: str
-    draw: Draw
+    apply: Apply
     has_colour: bool
 
 
 @dataclass(frozen=True, eq=False)
 class Family:
-    """Operations of one kind, and how their questions are drawn.
+    """Operations of one kind, and how their questions are sampled.
 
     `sample` is (rng, least side, largest side, colours) → a question on which the rule may be defined.
     """
@@ -58,7 +59,7 @@ class Family:
     meaning: str
     moves: bool  # True if they move squares, whatever their colours; other families add or change colours
     sample: Sample
-    operations: Mapping[str, Draw]
+    operations: Mapping[str, Apply]
     coloured: frozenset[str] = frozenset()  # the operations that have a colour as a parameter
     growth: int = 1  # the factor by which answers are larger; a margin of fixed width is not counted
 
@@ -87,18 +88,18 @@ class Rule:
             table[colour] = other
         cells: Grid = table[question]
         for operation, colour in self.steps:
-            drawing = operation.draw(cells)
-            if drawing is None:
+            sketch = operation.apply(cells)
+            if sketch is None:
                 return None
-            cells = painted(drawing, colour)
+            cells = painted(sketch, colour)
         return cells
 
 
-def painted(drawing: Drawing, colour: int) -> Grid:
+def painted(sketch: Sketch, colour: int) -> Grid:
     """The answer with its open squares painted."""
-    if drawing.is_painted is None:
-        return drawing.cells
-    return np.where(drawing.is_painted, np.uint8(colour), drawing.cells)
+    if sketch.is_painted is None:
+        return sketch.cells
+    return np.where(sketch.is_painted, np.uint8(colour), sketch.cells)
 
 
 # Objects and areas.
@@ -147,20 +148,20 @@ def touches_border(mask: Mask) -> bool:
 # Recolouring by a property.
 
 
-def paint_object(grid: Grid, sign: int) -> Drawing | None:
+def paint_object(grid: Grid, sign: int) -> Sketch | None:
     """The object with the most squares (sign 1) or the fewest (-1); None for a single object or a tie."""
     masks = sorted(objects(grid), key=lambda mask: -sign * int(mask.sum()))
     if len(masks) < 2 or masks[0].sum() == masks[1].sum():
         return None
-    return Drawing(grid, masks[0])
+    return Sketch(grid, masks[0])
 
 
-def paint_colour(grid: Grid, sign: int) -> Drawing | None:
+def paint_colour(grid: Grid, sign: int) -> Sketch | None:
     """All squares of the most frequent colour (sign 1) or the rarest (-1); None for a single colour or a tie."""
     ranked = ranked_colours(grid, sign)
     if len(ranked) < 2 or ranked[0][0] == ranked[1][0]:
         return None
-    return Drawing(grid, grid == ranked[0][1])
+    return Sketch(grid, grid == ranked[0][1])
 
 
 def ranked_colours(grid: Grid, sign: int) -> list[tuple[int, int]]:
@@ -170,24 +171,24 @@ def ranked_colours(grid: Grid, sign: int) -> list[tuple[int, int]]:
     return sorted(ranked, reverse=True)
 
 
-def paint_kind(grid: Grid, is_chosen: Callable[[Mask], bool]) -> Drawing:
+def paint_kind(grid: Grid, is_chosen: Callable[[Mask], bool]) -> Sketch:
     """All objects of a kind."""
     is_painted = np.zeros(grid.shape, dtype=bool)
     for mask in objects(grid):
         if is_chosen(mask):
             is_painted |= mask
-    return Drawing(grid, is_painted)
+    return Sketch(grid, is_painted)
 
 
 # Moves.
 
 
-def turn(grid: Grid, transform: int) -> Drawing:
+def turn(grid: Grid, transform: int) -> Sketch:
     """One of the dihedral transforms."""
-    return Drawing(transformed(grid, transform))
+    return Sketch(transformed(grid, transform))
 
 
-def shift(grid: Grid, transform: int, distance: int, *, wraps: bool) -> Drawing | None:
+def shift(grid: Grid, transform: int, distance: int, *, wraps: bool) -> Sketch | None:
     """All squares moved down, in the grid turned by `transform`; squares that leave it wrap around or are lost."""
     down: Grid = transformed(grid, transform)
     if distance >= len(down):
@@ -195,60 +196,60 @@ def shift(grid: Grid, transform: int, distance: int, *, wraps: bool) -> Drawing 
     moved = np.roll(down, distance, axis=0)
     if not wraps:
         moved[:distance] = BACKGROUND
-    return Drawing(transformed(moved, -transform % 4))
+    return Sketch(transformed(moved, -transform % 4))
 
 
-def fall(grid: Grid, transform: int) -> Drawing:
+def fall(grid: Grid, transform: int) -> Sketch:
     """Every square falls down its column, in the grid turned by `transform`, onto the border or another square."""
     down: Grid = transformed(grid, transform)
     order = np.argsort(down != BACKGROUND, axis=0, kind="stable")
-    return Drawing(transformed(np.take_along_axis(down, order, axis=0), -transform % 4))
+    return Sketch(transformed(np.take_along_axis(down, order, axis=0), -transform % 4))
 
 
-def repeat(grid: Grid, rows: int, columns: int, *, mirrors: bool) -> Drawing:
+def repeat(grid: Grid, rows: int, columns: int, *, mirrors: bool) -> Sketch:
     """The grid several times side by side, every second one mirrored or not."""
     across = np.concatenate(
         [grid[:, ::-1] if mirrors and number % 2 else grid for number in range(columns)], axis=1
     )
-    return Drawing(np.concatenate([across[::-1] if mirrors and n % 2 else across for n in range(rows)]))
+    return Sketch(np.concatenate([across[::-1] if mirrors and n % 2 else across for n in range(rows)]))
 
 
 # Filling, frames and lines.
 
 
-def fill_enclosed(grid: Grid) -> Drawing:
+def fill_enclosed(grid: Grid) -> Sketch:
     """Background that is not connected to the border by squares that share an edge."""
     is_painted = np.zeros(grid.shape, dtype=bool)
     for mask in areas(grid == BACKGROUND):
         if not touches_border(mask):
             is_painted |= mask
-    return Drawing(grid, is_painted)
+    return Sketch(grid, is_painted)
 
 
-def fill_background(grid: Grid) -> Drawing:
+def fill_background(grid: Grid) -> Sketch:
     """All of the background."""
-    return Drawing(grid, grid == BACKGROUND)
+    return Sketch(grid, grid == BACKGROUND)
 
 
-def frame_edge(grid: Grid) -> Drawing:
+def frame_edge(grid: Grid) -> Sketch:
     """The outermost rows and columns."""
     is_painted = np.ones(grid.shape, dtype=bool)
     is_painted[1:-1, 1:-1] = False
-    return Drawing(grid, is_painted)
+    return Sketch(grid, is_painted)
 
 
-def frame_pad(grid: Grid) -> Drawing:
+def frame_pad(grid: Grid) -> Sketch:
     """A ring of new squares around the grid."""
     padded = np.pad(grid, 1)
     return frame_edge(padded)
 
 
-def frame_objects(grid: Grid) -> Drawing:
+def frame_objects(grid: Grid) -> Sketch:
     """Background beside a coloured square, corners included."""
     is_near = np.pad(grid != BACKGROUND, 1)
     is_near = is_near[:-2] | is_near[1:-1] | is_near[2:]
     is_near = is_near[:, :-2] | is_near[:, 1:-1] | is_near[:, 2:]
-    return Drawing(grid, is_near & (grid == BACKGROUND))
+    return Sketch(grid, is_near & (grid == BACKGROUND))
 
 
 def gaps_between_equals(grid: Grid) -> Iterator[tuple[int, int, int, int]]:
@@ -260,7 +261,7 @@ def gaps_between_equals(grid: Grid) -> Iterator[tuple[int, int, int, int]]:
                 yield row, left + 1, right, values[left]
 
 
-def connect(grid: Grid, directions: str, *, keeps_colour: bool) -> Drawing:
+def connect(grid: Grid, directions: str, *, keeps_colour: bool) -> Sketch:
     """Lines of background between equal colours, along rows and columns, in that colour or a new one."""
     cells, is_painted = grid.copy(), np.zeros(grid.shape, dtype=bool)
     for direction, turned, target, mask in (
@@ -271,36 +272,36 @@ def connect(grid: Grid, directions: str, *, keeps_colour: bool) -> Drawing:
             for row, first, last, colour in gaps_between_equals(turned):
                 target[row, first:last] = colour
                 mask[row, first:last] = True
-    return Drawing(cells) if keeps_colour else Drawing(grid, is_painted)
+    return Sketch(cells) if keeps_colour else Sketch(grid, is_painted)
 
 
 # Counting.
 
 
-def count_objects(grid: Grid, *, is_column: bool) -> Drawing | None:
+def count_objects(grid: Grid, *, is_column: bool) -> Sketch | None:
     """A row or a column with a square for each object."""
     return _bar(len(objects(grid)), is_column)
 
 
-def count_colours(grid: Grid, *, is_column: bool) -> Drawing | None:
+def count_colours(grid: Grid, *, is_column: bool) -> Sketch | None:
     """A row or a column with a square for each colour that occurs."""
     return _bar(len(ranked_colours(grid, 1)), is_column)
 
 
-def _bar(num: int, is_column: bool) -> Drawing | None:
+def _bar(num: int, is_column: bool) -> Sketch | None:
     if not num:
         return None
     shape = (num, 1) if is_column else (1, num)
-    return Drawing(np.zeros(shape, dtype=np.uint8), np.ones(shape, dtype=bool))
+    return Sketch(np.zeros(shape, dtype=np.uint8), np.ones(shape, dtype=bool))
 
 
-def count_squares(grid: Grid, *, is_column: bool) -> Drawing | None:
+def count_squares(grid: Grid, *, is_column: bool) -> Sketch | None:
     """A row or a column with a square for each of the most frequent colour, in that colour."""
-    drawing = paint_colour(grid, 1)
-    if drawing is None or drawing.is_painted is None:
+    sketch = paint_colour(grid, 1)
+    if sketch is None or sketch.is_painted is None:
         return None
-    cells = grid[drawing.is_painted]
-    return Drawing(cells[:, None] if is_column else cells[None])
+    cells = grid[sketch.is_painted]
+    return Sketch(cells[:, None] if is_column else cells[None])
 
 
 # Questions.
@@ -440,8 +441,8 @@ FAMILIES: Final[dict[str, Family]] = {
         moves=False,
         sample=sparse,
         operations={
-            f"{name} in a {line}": partial(draw, is_column=line == "column")
-            for name, draw in (
+            f"{name} in a {line}": partial(count, is_column=line == "column")
+            for name, count in (
                 ("objects", count_objects),
                 ("colours", count_colours),
                 ("squares", count_squares),
@@ -455,21 +456,21 @@ FAMILIES: Final[dict[str, Family]] = {
 }
 
 OPERATIONS: Final[tuple[Operation, ...]] = tuple(
-    Operation(family_name, name, draw, name in family.coloured)
+    Operation(family_name, name, apply, name in family.coloured)
     for family_name, family in FAMILIES.items()
-    for name, draw in family.operations.items()
+    for name, apply in family.operations.items()
 )
 
 NAMES: Final = {RECOLOUR: "replace each colour by another", **{n: f.meaning for n, f in FAMILIES.items()}}
 """The names of all families with their meanings."""
 
 
-def chains(names: frozenset[str], max_rules: int) -> Iterator[tuple[Operation, ...]]:
+def chains(names: frozenset[str], max_parts: int) -> Iterator[tuple[Operation, ...]]:
     """All sequences of operations of these families in a rule: none, one, or two of which exactly one moves squares."""
     yield ()
     single = [operation for operation in OPERATIONS if operation.family in names]
     yield from ((operation,) for operation in single)
-    if max_rules > 1:
+    if max_parts > 1:
         for first in single:
             for second in single:
                 if FAMILIES[first.family].moves != FAMILIES[second.family].moves:

@@ -97,7 +97,7 @@ class Windows(Settings):
     num_per_maze: PositiveInt
     """Windows of each maze."""
     num_held_out: int = Field(ge=1, lt=NUM_HARD)
-    """Number of last training mazes, which give one test window each and no training window."""
+    """Number of last training mazes, which give one window of the test set each and no training window."""
 
     @property
     def num_train(self) -> int:

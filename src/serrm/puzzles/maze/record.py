@@ -25,9 +25,10 @@ def recognises(value: Any) -> bool:
     """
     if not isinstance(value, str):
         return False
+    characters = {*data.TEXT.characters, "\n"}  # line ends remain in a text whose rows form no grid
     if value.startswith("#"):
-        return set(value) <= {*data.TEXT.characters, "\n"}
-    return "#" in value or {"S", "G"} <= set(value) <= {*data.TEXT.characters}
+        return set(value) <= characters
+    return "#" in value or {"S", "G"} <= set(value) <= characters
 
 
 def cell(token: int, is_given: bool, is_wrong: bool) -> CellLook:

@@ -2,7 +2,8 @@
 
 A generated puzzle is a random solution from which clues are removed in random order as long as the solution stays
 unique; a seed decides everything. The 16×16 puzzles are generated for every source, because the paper's are not
-published. Files are tables, and JSON for 25×25. Paper: section "Sudoku", data; appendix, data sets.
+published. Files are tables; only the published 25×25 puzzles are JSON.
+Paper: section "Sudoku", data; appendix, data sets.
 """
 
 import json
@@ -45,7 +46,7 @@ FOLDERS_9X9 = (FOLDER_EXTREME, FOLDER_EXTREME_1K, FOLDER_GENERATED)
 FILE_4X4 = "sudoku-4x4/4x4_sudoku_unique_solution.csv"
 FILE_16X16 = "sudoku-16x16/puzzles.csv"
 FOLDER_25X25 = "sudoku-25x25"
-FILE_25X25 = f"{FOLDER_25X25}/puzzles.csv"  # of generated puzzles
+GENERATED_25X25 = f"{FOLDER_25X25}/puzzles.csv"  # the published ones are JSON files
 # The first 512 rows of the test file in sudoku-extreme-1k are validation puzzles; its other rows are the test set.
 NUM_HELD_OUT = 512
 NUM_PUBLISHED_25X25, NUM_SOLVABLE_25X25 = 100, 42
@@ -195,7 +196,7 @@ def make(source: AnySudokuSource, directory: Path, seed: int) -> dict[str, Origi
         train, test = (f"{FOLDER_GENERATED}/{name}.csv" for name in ("train", "test"))
         write(9, source.clues, {train: source.num_train, test: source.num_test})
         write(4, CLUES_4X4, {FILE_4X4: NUM_4X4})
-        write(25, source.clues_25x25, {FILE_25X25: source.num_25x25})
+        write(25, source.clues_25x25, {GENERATED_25X25: source.num_25x25})
     write(16, source.clues_16x16, {FILE_16X16: source.num_16x16})
     return dict.fromkeys(names, Origin("generated"))
 
@@ -222,10 +223,10 @@ def raw_sets(directory: Path, settings: SudokuSubsetSettings) -> dict[str, raw.R
         "16x16": enumerate(read_table(TEXT, directory / FILE_16X16)),
         "25x25": read_solvable(files_25x25(directory)),
     }
-    if (directory / FILE_25X25).is_file():
-        others["25x25"] = enumerate(read_table(TEXT, directory / FILE_25X25))
+    if (directory / GENERATED_25X25).is_file():
+        others["25x25"] = enumerate(read_table(TEXT, directory / GENERATED_25X25))
     for size, num_drawn in settings.num_test_sizes.items():
-        if size == "25x25" and not files_25x25(directory) and not (directory / FILE_25X25).is_file():
+        if size == "25x25" and not files_25x25(directory) and not (directory / GENERATED_25X25).is_file():
             raise ValueError(f"{directory / FOLDER_25X25}: no such folder, but num_test_sizes has 25x25")
         side = int(size.partition("x")[0])
         sets[size] = raw.RawSet(side, num_drawn, stream=side, puzzles=others[size])

@@ -4,9 +4,9 @@ The bit search works on one long integer. A candidate is a digit in a cell, and 
 cell, and those of the digit in the cell's row, column and box. A solution leaves one candidate in every field. Each
 field has a guard bit, so one addition finds all empty fields, and one subtraction all fields with one candidate left:
 naked singles in fields of cells, hidden singles in fields of units. The search branches at the cell with the fewest
-digits left. Uniqueness checks and the generator run tens of thousands of searches; one takes about ten microseconds for
-a 9×9. CP-SAT is the independent referee: it decides which of the published 25×25 puzzles have a solution (the paper's
-42). One worker and a fixed seed make it deterministic.
+digits left. The generator runs tens of thousands of searches; the check that a 9×9 puzzle has only one solution takes
+some tens of microseconds. CP-SAT decides which of the published 25×25 puzzles have a solution (the paper's 42). One
+worker and a fixed seed make it deterministic.
 """
 
 import math
