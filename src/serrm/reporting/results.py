@@ -70,6 +70,12 @@ def score(
     return result._replace(puzzles_digest=first_set.puzzles_digest, outcomes=outcomes)
 
 
+def headline_score(runs: Sequence[Evaluation], of_set: str | None = None) -> Score | None:
+    """The main metric of all seeds of a variant after the headline steps of a set, by default of the main one."""
+    part = runs[0].scored.get(of_set or runs[0].main_set)
+    return score(runs, runs[0].main_metric, of_set, part.headline_steps) if part else None
+
+
 def _outcomes(parts: Sequence[ScoredSet], steps: int) -> tuple[float, ...] | None:
     """The mean credit of every puzzle over seeds.
 

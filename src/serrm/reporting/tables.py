@@ -21,6 +21,7 @@ from serrm.reporting.results import (
     Results,
     Score,
     all_runs,
+    headline_score,
     runs_on,
     score,
     search_score,
@@ -615,10 +616,7 @@ def _headline_rows(
             for variant, seeds in runs.items()
             if of_set in seeds[0].scored
         }
-        scores = {
-            variant: score(seeds, seeds[0].main_metric, of_set, steps.get(variant, HEADLINE_STEPS))
-            for variant, seeds in runs.items()
-        }
+        scores = {variant: headline_score(seeds, of_set) for variant, seeds in runs.items()}
         if not any(scores.values()):
             continue
         num = max(value.num_puzzles for value in scores.values() if value)
@@ -684,7 +682,7 @@ def main_models(results: Results) -> list[str]:
     """The families with a run of their name, and the other variant with the highest score on the first data set."""
     (first, _), *_ = results
     scores = {
-        variant: score(runs, runs[0].main_metric)
+        variant: headline_score(runs)
         for (data_set, variant), runs in results.items()
         if data_set == first and variant not in FAMILIES
     }
