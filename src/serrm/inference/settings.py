@@ -86,9 +86,9 @@ class ScoringSettings(Settings):
     name: str
     """The name of the run."""
     task: str
-    """An entry of `tasks` in the params file, such as sudoku_fewer_clues."""
+    """The data set, an entry of `tasks` in the params file, such as sudoku_fewer_clues."""
     kind: Kind
-    """The entry's kind, a key of TASKS, such as sudoku."""
+    """The task of the data set, a key of TASKS, such as sudoku."""
     variant: str
     seed: NonNegativeInt
     evaluate: EvaluateSettings

@@ -119,7 +119,9 @@ def _papers(report: Report) -> Iterator[FlopsPoint]:
             yield FlopsPoint(
                 by=PAPERS,
                 system=f"{row.name}, the paper",
-                family=row.variant.removesuffix("_mlp"),  # TRM's row is that of its variant trm_mlp
+                family=row.variant.removesuffix(
+                    "_mlp"
+                ),  # the row of TRM with MLP-mixer has the variant trm_mlp
                 num_training=NUM_TRAINING,
                 flops=float(cost.flops),
                 is_estimated=False,

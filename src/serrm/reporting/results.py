@@ -217,6 +217,7 @@ def paper_costs(paper_params: Params) -> Callable[[str, str], Cost | None]:
     """A function from task and variant to the cost of profile `paper`'s run, which is counted at the first call."""
     from serrm.models.flops import flops, num_parameters  # imports torch, which comparisons do not need
 
+    # Profile `paper` names its data sets after their tasks.
     names = {(run.task, paper_params.variant(name)): name for name, run in paper_params.runs.items()}
 
     @cache

@@ -381,7 +381,10 @@ def compute_points(report: Report) -> dict[tuple[str, str, str], list[tuple[floa
 
 
 def compute_table(report: Report) -> pd.DataFrame:
-    """Scores of the searches with the fewest, middle and most attempts: a row per variant, method and search."""
+    """Scores of the first, middle and last search of a method: a row per variant, method and search.
+
+    The searches ascend by their limit, which is on the steps of one attempt or on the attempts.
+    """
     rows = []
     for (data_set, variant, method), points in compute_points(report).items():
         bound = bound_prefix(report.results[data_set, variant][0].model_info.family)
