@@ -31,4 +31,4 @@ def tabulate() -> None:
     report = make_report(params, paper_params, read_runs(params, layout.scores))
     provenance = {name: read_provenance(layout.provenance / f"{name}.json") for name in params.runs}
     inputs = Inputs(layout.predictions, layout.logs, provenance, page_facts)
-    write_report(report, layout.reports, layout.tables, inputs)
+    write_report(report, layout.reports, layout.exports, inputs)

@@ -46,6 +46,25 @@ def test_new_directory_takes_the_place_of_an_older_one(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [target]
 
 
+def test_a_killed_new_directory_leaves_no_half_of_the_older_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(path: Path, ignore_errors: bool = False) -> None:
+        if not ignore_errors:
+            (path / "a.csv").unlink()
+            raise KeyboardInterrupt
+
+    target = write_tree(tmp_path / "raw", {"a.csv": b"1", "b.csv": b"2"})
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr("serrm.core.files.shutil.rmtree", killed)
+        with new_directory(target):
+            pass
+    assert not target.exists()
+    with new_directory(target) as directory:
+        write_tree(directory, {"new.csv": b"new"})
+    assert [path.name for path in tmp_path.rglob("*")] == ["raw", "new.csv"]
+
+
 @pytest.mark.parametrize("is_there", [False, True])
 def test_new_directory_leaves_nothing_behind_after_a_failure(tmp_path: Path, is_there: bool) -> None:
     target = tmp_path / "raw"

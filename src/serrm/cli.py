@@ -1,6 +1,6 @@
 """The command `serrm`: everything except the stages of the pipeline.
 
-Every command is a thin layer over one function of the package. Errors that a user can cause are one line on stderr,
+Most commands are in `serrm.commands`, the others here. Errors that a user can cause are one line on stderr,
 with exit code 2 for a usage error and 1 for a failure.
 """
 

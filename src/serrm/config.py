@@ -26,9 +26,10 @@ from serrm.puzzles.tasks import TASKS
 from serrm.sources.download import download_settings_class
 from serrm.training.settings import Fidelity, RunSettings
 
-# dvc.yaml depends on an entry's `files` and on data/<init>, which must exist. These committed files never change.
-NO_FILES = Path("data/none")  # without published files
-RANDOM = "random"  # initial weights drawn from the seed
+# dvc.yaml depends on an entry's `files` and on data/<init>, which must exist. The committed data/none and data/random,
+# which never change, stand for their absence.
+NO_FILES = Path("data/none")  # `files` without published files
+RANDOM = "random"  # `init` without a checkpoint: initial weights are drawn from the seed
 
 
 def _check_name(name: str) -> str:
@@ -104,7 +105,7 @@ class Params(Settings):
     recipes: dict[str, dict[str, Values]]
     """Training settings by task and model, below; its `model` and `arrays` override the model's and the task's."""
     runs: dict[Name, RunSection] = Field(min_length=1)
-    """Training runs by name, below; a name is `<task>-<variant>-s<seed>`."""
+    """Training runs by name, below; a name is `<task>-<variant>-s<number>`, the number usually the seed."""
 
     @model_validator(mode="after")
     def _check(self) -> "Params":
@@ -164,7 +165,7 @@ class Params(Settings):
         return self.tasks[entry].kind or entry
 
     def variant(self, name: str) -> str:
-        """The part of a run's name between task and seed, by which tables name the run.
+        """The part of a run's name between task and number, by which tables name the run.
 
         The number in the name is a label. It may differ from the seed, so that `-S runs.NAME.seed=1,2` sweeps seeds.
         """
@@ -228,9 +229,9 @@ class Params(Settings):
         _check_known("RUN", [name], self.runs, "an entry of runs")
         return self._compose(self.runs[name], name)
 
-    def settings_of_plain_run(self, task: str, family: str) -> RunSettings | None:
-        """The settings of the run `<task>-<family>-s0`, by convention one without changes; None if there is none."""
-        name = f"{task}-{family}-s0"
+    def settings_of_plain_run(self, entry: str, family: str) -> RunSettings | None:
+        """The settings of the run `<entry>-<family>-s0`, by convention one without changes; None if there is none."""
+        name = f"{entry}-{family}-s0"
         return self.train_settings(name) if name in self.runs else None
 
     def evaluate_settings(self, name: str) -> ScoringSettings:
@@ -258,10 +259,15 @@ class Params(Settings):
         """The merged values of every section for a run, with their keys in the file.
 
         In each section the later one wins: model: model, recipe, changes of the run; train: model, recipe, changes;
-        arrays: task, recipe, changes; evaluate: task, fixed steps of the family, changes; fidelity: top level, changes.
+        arrays: data set, recipe, changes; evaluate: data set, fixed steps of the family, changes; fidelity: top level,
+        changes.
         """
-        task, model, recipe = self.tasks[run.task], self.models[run.model], self.recipes[run.task][run.model]
-        at_task, at_model = f"tasks.{run.task}", f"models.{run.model}"
+        data_set, model, recipe = (
+            self.tasks[run.task],
+            self.models[run.model],
+            self.recipes[run.task][run.model],
+        )
+        at_data_set, at_model = f"tasks.{run.task}", f"models.{run.model}"
         at_recipe = f"recipes.{run.task}.{run.model}"
         model_values = {key: value for key, value in model.items() if key != "train"}
         recipe_values = {key: value for key, value in recipe.items() if key not in ("model", "arrays")}
@@ -273,16 +279,16 @@ class Params(Settings):
                 at_recipe, (f"{at_model}.train", model.get("train", {})), (at_recipe, recipe_values)
             ),
             "arrays": Merged(
-                f"{at_task}.arrays",
-                (f"{at_task}.arrays", task.arrays),
+                f"{at_data_set}.arrays",
+                (f"{at_data_set}.arrays", data_set.arrays),
                 (f"{at_recipe}.arrays", recipe.get("arrays", {})),
-                (at_task, {"seed": task.seed}),
+                (at_data_set, {"seed": data_set.seed}),
             ),
             "fidelity": Merged("fidelity", ("fidelity", self.fidelity.model_dump())),
             "evaluate": Merged(
-                f"{at_task}.evaluate",
-                (f"{at_task}.evaluate", task.evaluate),
-                (at_model, _family_steps(model, task.evaluate)),
+                f"{at_data_set}.evaluate",
+                (f"{at_data_set}.evaluate", data_set.evaluate),
+                (at_model, _family_steps(model, data_set.evaluate)),
             ),
         }
         for key, value in run.changes.items():

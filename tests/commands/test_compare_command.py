@@ -192,7 +192,7 @@ def test_an_unknown_name_is_a_usage_error_of_one_line(
     assert error.startswith("error: ") and error.count("\n") == 1 and words in error
 
 
-def test_the_summary_is_one_line_and_never_a_failure(
+def test_the_summary_alone_is_one_line_and_never_a_failure(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["compare", "--summary"]) == 0
@@ -210,6 +210,14 @@ def test_the_summary_is_one_line_and_never_a_failure(
     assert "last digit" in same and "1 of 2" in differs
     assert malformed.startswith("compare: ") and "reports/made/metrics.json" in malformed
     assert no_scores.startswith("compare: ") and no_git.startswith("compare: ")
+
+
+@pytest.mark.usefixtures("project")
+def test_a_summary_with_an_exit_code_fails_where_nothing_can_be_compared() -> None:
+    assert main(["compare", "--summary", "--exit-code"]) == 0
+    assert main(["compare", "nowhere", "--summary", "--exit-code"]) == 2
+    Path("reports/made/metrics.json").write_text("{")
+    assert main(["compare", "--summary", "--exit-code"]) == 1
 
 
 @pytest.mark.usefixtures("project")

@@ -12,7 +12,15 @@ from serrm.cli import main
 from serrm.config import Params, read_params, read_yaml
 from serrm.core.execution import Execution
 from serrm.inference.evaluate import evaluate
-from serrm.planning.forecast import evaluation_flops, rate_of, ready_runs, stages_of, still_to_do, summary
+from serrm.planning.forecast import (
+    evaluation_flops,
+    rate_of,
+    ready_runs,
+    stages_of,
+    still_to_do,
+    summary,
+    with_prefix,
+)
 from serrm.puzzles.raw import Counts
 from tests.conftest import TRM_CHANGES, MakePath, MakeRun, scoring
 from tests.drawn import counted
@@ -158,6 +166,21 @@ def test_the_rate_of_this_machine_is_measured(
     active = read_params(ROOT / "params.yaml").profile
     assert main(["forecast", "--profile", "laptop" if active == "ci" else "ci"]) == 0
     assert re.search(r"[\d.]+ [GT]FLOPs?", capsys.readouterr().out)
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (0, "0 "),
+        (999.4, "999 "),
+        (999_499, "999 k"),
+        (999_600, "1 M"),
+        (38.2e12, "38.2 T"),
+        (999.6e12, "1 P"),
+    ],
+)
+def test_a_prefix_suits_the_rounded_number(number: float, text: str) -> None:
+    assert with_prefix(number) == text
 
 
 def test_data_alone_are_forecast_without_a_measurement() -> None:

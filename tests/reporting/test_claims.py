@@ -15,9 +15,11 @@ from serrm.reporting.claims import (
     claims_table,
     judge,
     mean_curve,
+    not_behind,
     overall,
     tally,
 )
+from serrm.reporting.results import Score
 from serrm.scoring.metrics import wilson
 from serrm.scoring.schema import Evaluation
 from tests.reporting.conftest import paper_files, set_rate
@@ -245,6 +247,31 @@ def test_one_solved_puzzle_of_a_thousand_is_nearly_none(parts, made):
     assert [part.verdict for part in parts(made)["trm_fails"]] == [HOLDS, HOLDS]
     set_rate(made["sudoku", "trm_matched_published", 0], "fsr", 0.05, num=1000)
     assert [part.verdict for part in parts(made)["trm_fails"]] == [HOLDS, FAILS]
+
+
+@pytest.mark.parametrize(
+    ("rates", "expected"),
+    [((0.90, 0.93), FAILS), ((0.929, 0.93), HOLDS), ((0.93, 0.90), HOLDS), ((0.70, 0.93), FAILS)],
+)
+def test_significantly_behind_is_not_not_behind_by_however_little(rates, expected):
+    num = 100_000
+    first, other = (Score(100 * rate, *(100 * end for end in wilson(rate * num, num)), num) for rate in rates)
+    assert not_behind(0.0, first, other)[0] == expected
+
+
+def test_models_are_compared_only_on_the_same_data_set(parts, made):
+    """TRM and SE-RRM both ran on the second maze, and SE-RRM alone on the first."""
+    for model in ("trm", "se_rrm"):
+        second = deepcopy(made["maze", model, 0]) | {"task": "second", "kind": "maze"}
+        made["second", model, 0] = second
+        set_rate(second, "fsr", {"trm": 0.9, "se_rrm": 0.5}[model], of_set=second["trained_set"])
+    for model in ("trm", "hrm"):
+        del made["maze", model, 0]
+    ahead_of_trm, ahead_of_hrm = parts(made)["maze"]
+    assert ahead_of_trm.statement == "Maze: ahead of TRM"
+    assert ahead_of_trm.verdict == FAILS
+    assert "SE-RRM 50.00" in ahead_of_trm.evidence
+    assert ahead_of_hrm.verdict == UNTESTED
 
 
 def test_a_further_data_set_adds_parts_to_checks_of_all_data_sets(parts, made):

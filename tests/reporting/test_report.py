@@ -21,7 +21,9 @@ from hypothesis import strategies as st
 
 from serrm.config import read_params
 from serrm.core.files import between_markers
+from serrm.models.families import FAMILIES
 from serrm.reporting.claims import FAILS, HOLDS, UNDECIDED, UNTESTED
+from serrm.reporting.conclusion import conclusion
 from serrm.reporting.figures import depth, permuted
 from serrm.reporting.paper import load_paper
 from serrm.reporting.report import (
@@ -42,6 +44,7 @@ from serrm.reporting.tables import (
     entries_of,
     flops_text,
     headline,
+    main_models,
     to_csv,
     to_latex,
     to_markdown,
@@ -238,6 +241,22 @@ def test_headline_uses_the_headline_steps_of_every_run(made):
     assert list(after == CANNOT_EXTRAPOLATE) == list(before == CANNOT_EXTRAPOLATE)
     nowhere = {key: without_16(file) for key, file in made.items()}
     assert len(headline(report_of(nowhere)).frame) == len(before)
+
+
+def test_the_conclusion_and_the_best_other_run_use_the_headline_steps_of_every_run(made):
+    before = conclusion(report_of(made))
+    trm = re.search(r"Sudoku 9×9 \(FSR: .*?(TRM [\d.]+)", before)[1]
+    other = made | {("sudoku", "trm", 0): without_16(made["sudoku", "trm", 0])}
+    assert conclusion(report_of(other)) == before.replace(trm, f"{trm} after 8", 1)
+    variants = [key for key in made if key[0] == "sudoku" and key[1] in ("trm_random_halting", "se_rrm_wide")]
+    other = made | {key: without_16(made[key]) for key in variants}
+    assert main_models(report_of(other).results) == main_models(report_of(made).results)
+
+
+def test_the_picture_of_permuted_symbols_names_the_steps_of_the_family(made, monkeypatch):
+    assert "after 16 steps" in permuted(report_of(made), "sudoku")
+    monkeypatch.setattr(FAMILIES["trm"], "evaluation_steps", (1, 2))
+    assert "after 2 or 16 steps" in permuted(report_of(made), "sudoku")
 
 
 text = st.text(st.characters(exclude_categories=["Cc", "Cs"]))

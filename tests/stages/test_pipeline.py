@@ -132,7 +132,7 @@ def test_the_first_run_makes_everything_and_a_second_nothing(built: Project) -> 
         assert (layout.provenance / f"{name}.json").is_file()
     assert read_profile_scores(layout.metrics).runs.keys() == {RUN, OTHER}
     assert {path.suffix for path in (layout.reports / "tables").iterdir()} == {".md"}
-    assert {path.suffix for path in layout.tables.iterdir()} == {".csv", ".tex"}
+    assert {path.suffix for path in layout.exports.iterdir()} == {".csv", ".tex"}
     assert any((layout.reports / "figures").iterdir())
     assert sorted(built.runs()) == [(OTHER, "FINISHED"), (RUN, "FINISHED")]
     assert built.run("dvc", "status").stdout.strip() == "Data and pipelines are up to date."

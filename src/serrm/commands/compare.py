@@ -24,7 +24,9 @@ PROFILE = typer.Option(
 ALL = typer.Option(
     False, "--all", help="All metrics after all numbers of steps, and also the scores that are the same."
 )
-SUMMARY = typer.Option(False, "--summary", help="Print one line, also if there is nothing to compare with.")
+SUMMARY = typer.Option(
+    False, "--summary", help="Print one line, without --exit-code also if there is nothing to compare with."
+)
 EXIT_CODE = typer.Option(False, "--exit-code", help="Exit code 1 if any number of the scores differs.")
 JSON = typer.Option(False, "--json", help="Print the comparison as JSON.")
 
@@ -53,7 +55,7 @@ def compare(
     try:
         result = comparison.compare(root, first, second, profile, has_all=has_all)
     except (ValueError, OSError) as error:
-        if is_summary:
+        if is_summary and not has_exit_code:
             typer.echo(f"compare: {' '.join(str(error).split())}")
             return
         if isinstance(error, UnknownRevision):

@@ -173,15 +173,16 @@ class Manifest(Settings):
 def new_directory(target: Path) -> Iterator[Path]:
     """Yield a temporary sibling of `target` to fill; it replaces `target` at the end and is removed on a failure.
 
-    The sibling's name is fixed, so what a killed process left behind is cleared by the next one.
+    A killed process leaves `target` whole or gone. The siblings' names are fixed, so the next process clears the rest.
     """
     temporary = target.with_name(f".{target.name}.tmp")
-    shutil.rmtree(temporary, ignore_errors=True)
+    for leftover in (temporary, _removed(target)):
+        shutil.rmtree(leftover, ignore_errors=True)
     temporary.mkdir(parents=True)
     try:
         yield temporary
         if target.is_dir():
-            shutil.rmtree(target)
+            remove_directory(target)
         temporary.replace(target)
     except OSError as error:
         error.filename = error.filename or str(target)  # a full disk has none
@@ -192,10 +193,15 @@ def new_directory(target: Path) -> Iterator[Path]:
 
 def remove_directory(path: Path) -> None:
     """Remove a directory; if the process is killed, it is whole or gone, and the next removal clears the rest."""
-    removed = path.with_name(f".{path.name}.removed")
+    removed = _removed(path)
     shutil.rmtree(removed, ignore_errors=True)
     path.rename(removed)
     shutil.rmtree(removed)
+
+
+def _removed(path: Path) -> Path:
+    """The name to which a directory is renamed before its files are removed one by one."""
+    return path.with_name(f".{path.name}.removed")
 
 
 def only_folder(directory: Path, names: Iterable[str]) -> Path:

@@ -9,7 +9,8 @@ PARAMS, PROFILES, MACHINE_FILE = "params.yaml", "profiles", "machine.yaml"
 REHEARSALS = "data/rehearsal"  # one folder per rehearsal, ignored by git and DVC
 PAPER = "paper"  # the profile with the paper's models, with whose settings and FLOPs every run is compared
 REGRESSION = "ci"  # the profile that `make regress` repeats
-WATCHED = ("src", "stages", "dvc.yaml", PARAMS)  # all that results depend on
+# All that results depend on; tables compare them with profile `paper`.
+WATCHED = ("src", "stages", "dvc.yaml", PARAMS, f"{PROFILES}/{PAPER}.yaml")
 
 
 def find_root(start: Path) -> Path:
@@ -80,13 +81,13 @@ class Layout:
         self.predictions = data / "predictions"  # answers for pictures, one folder per run
         # Seconds, memory, machine and versions (`core.provenance`), one file per run; outside DVC and git.
         self.provenance = data / "machine"
-        self.tables = data / "tables"  # tables as CSV and LaTeX
+        self.exports = data / "tables"  # tables as CSV and LaTeX
         self.scratch = root / "data" / "scratch"  # unfinished runs by the hash of their settings, outside DVC
         self.reports = (
             root / "reports" / profile
         )  # what people open: scores, curves, tables, figures, the page
         self.metrics = self.reports / "metrics.json"  # the scores of all runs
 
-    def file_sets(self, task: str) -> Path:
+    def file_sets(self, data_set: str) -> Path:
         """The folder of the test sets of users' files, one folder per entry of `tests`."""
-        return self.arrays / task / "test" / "files"
+        return self.arrays / data_set / "test" / "files"

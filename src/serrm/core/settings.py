@@ -14,7 +14,7 @@ from pydantic import (
 )
 from pydantic_core import InitErrorDetails, PydanticCustomError, core_schema
 
-# The key in TASKS of a data set, by default the data set's own name.
+# The task of a data set, a key of TASKS. The field `task` beside it names the data set, and is the default.
 Kind = Annotated[str, Field(default_factory=lambda data: data["task"])]
 T = TypeVar("T", bound=BaseModel)
 

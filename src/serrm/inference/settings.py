@@ -18,6 +18,11 @@ def usual_headline_steps(steps: Collection[int]) -> int:
     return HEADLINE_STEPS if HEADLINE_STEPS in steps else max(steps)
 
 
+def equivariance_steps(family_steps: Collection[int]) -> int:
+    """The number of steps for equivariance pairs: 16, or the most that a family with `evaluation_steps` scores."""
+    return max(family_steps, default=HEADLINE_STEPS)
+
+
 class ComputeSettings(Settings):
     """Accuracy against compute, on puzzles with a rule to verify answers by."""
 
@@ -81,9 +86,9 @@ class ScoringSettings(Settings):
     name: str
     """The name of the run."""
     task: str
-    """An entry of `tasks` in the params file, such as sudoku_fewer_clues."""
+    """The data set, an entry of `tasks` in the params file, such as sudoku_fewer_clues."""
     kind: Kind
-    """The entry's kind, a key of TASKS, such as sudoku."""
+    """The task of the data set, a key of TASKS, such as sudoku."""
     variant: str
     seed: NonNegativeInt
     evaluate: EvaluateSettings

@@ -20,7 +20,7 @@ from serrm.core.progress import with_progress
 from serrm.core.randomness import Purpose, keyed_rng
 from serrm.inference import predict
 from serrm.inference.search import Limits, Search, search
-from serrm.inference.settings import HEADLINE_STEPS, ComputeSettings, ScoringSettings
+from serrm.inference.settings import ComputeSettings, ScoringSettings, equivariance_steps
 from serrm.puzzles.arc.grids import PADDING, decoded_sizes
 from serrm.puzzles.task import GridTask
 from serrm.puzzles.tasks import TASKS, alphabet
@@ -145,7 +145,7 @@ def equivariance(
         return None if rows is None else model.embedding.permuted(rows, moved)
 
     num = min(num, questions.num_examples)
-    step = max(predictor.loaded.settings.model.evaluation_steps, default=HEADLINE_STEPS)
+    step = equivariance_steps(predictor.loaded.settings.model.evaluation_steps)
     plain = _predicted(predictor, Stream(questions.side, questions.num_symbols, num, questions.gather), step)
     after = _predicted(
         predictor, Stream(questions.side, questions.num_symbols, num, permuted), step, permuted_vectors

@@ -41,7 +41,7 @@ IGNORED = (
     "serrm.puzzles.text",
 )
 STAGES = {"training": "stages.train", "scoring": "stages.evaluate"}
-# Scoring imports the settings of the optimiser, whose function that builds the optimiser only training calls.
+# The closure follows imports inside functions: `AdamAtan2Settings.build`, which only training calls, imports this one.
 IGNORED_IN = {"training": (), "scoring": ("serrm.training.adam_atan2",)}
 # Fields of a task's record, and modules of its folder, that change a run only through its arrays, or not at all.
 DATA_FIELDS = (

@@ -222,5 +222,6 @@ def summary(profile: str, stages: Stages, rate: float, source: str, jobs: int = 
 
 def with_prefix(number: int | float) -> str:
     """A number with three digits and the prefix of a unit, such as "38.2 T"."""
-    power = int(math.log10(max(number, 1)) // 3)
-    return f"{number / 1000**power:.3g} {['', *'kMGTPEZY'][power]}"
+    rounded = float(f"{number:.3g}")  # before the prefix is chosen, as 999,600 is "1 M"
+    power = int(math.log10(max(rounded, 1)) // 3)
+    return f"{rounded / 1000**power:.3g} {['', *'kMGTPEZY'][power]}"

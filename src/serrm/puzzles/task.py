@@ -113,6 +113,11 @@ class Task:
                 f"{self.name}: right_answers is 'any', but there is no rule to verify answers by"
             )
 
+    @property
+    def main_metric(self) -> str:
+        """The metric of the paper's tables 1 and 3."""
+        return self.curve_metrics[0]
+
     def is_open(self, questions: Grids) -> Bool[np.ndarray, "N I"]:
         """True for the cells that an answer fills, and False for padding."""
         if self.open_cells is None:

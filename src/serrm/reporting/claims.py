@@ -55,8 +55,8 @@ NOTES: Final = (
     "seeds in quadrature, and assumes that a model with one seed varies as much as the other model. If both models "
     "have one seed, the interval does not cover other seeds.",
     f"'Comparable' means that the interval of the difference lies within ±{MARGIN:g} points, and 'not behind' that it "
-    f"lies above -{MARGIN:g}. If all scores are below {MARGIN:g}, the highest score replaces {MARGIN:g}. 'Nearly none' "
-    f"means less than {NEARLY_NONE:g}%. The paper gives no such bounds.",
+    f"lies above -{MARGIN:g} and not wholly below zero. If all scores are below {MARGIN:g}, the highest score replaces "
+    f"{MARGIN:g}. 'Nearly none' means less than {NEARLY_NONE:g}%. The paper gives no such bounds.",
     "A claim holds in part if some parts hold and others fail, are undecided or are not tested. It does not hold if no "
     "part holds and at least one fails.",
 )
@@ -85,7 +85,7 @@ def overall(parts: Sequence[Part]) -> str:
 
 
 def verdict_by_bounds(intervals: Iterable[Difference | Score], holds_above: float, fails_below: float) -> str:
-    """HOLDS if all intervals lie above `holds_above`, FAILS if one lies below `fails_below`, else UNDECIDED."""
+    """FAILS if an interval lies below `fails_below`; else HOLDS if all lie above `holds_above`, or else UNDECIDED."""
     intervals = list(intervals)
     if any(interval.high < fails_below for interval in intervals):
         return FAILS
@@ -108,7 +108,7 @@ def ahead(points: float, first: Score, *others: Score, has_same_runs: bool = Fal
 
 
 def not_behind(_: float, first: Score, *others: Score) -> Judgement:
-    """The first is behind no other by as much as the margin."""
+    """The first is behind no other by as much as the margin, and significantly behind none by however little."""
     differences = [difference(first, other) for other in others]
     verdict = verdict_by_bounds(differences, -margin(first, *others), 0.0)
     return verdict, f"least difference {min(differences)}"
@@ -174,7 +174,7 @@ RULES: Final[dict[str, Rule]] = {
 def by_rule(report: Report, check: Check) -> Iterator[Part]:
     """A part for every task and data set of the check, judged by the check's rule on the models' scores."""
     for task in check.tasks:
-        for name, of_data_set in data_sets(report, task, check):
+        for name, of_data_set in by_data_set(report, task, check):
             yield judge_by_rule(RULES[check.rule], of_data_set, task, name, check)
 
 
@@ -191,18 +191,24 @@ def judge_by_rule(rule: Rule, report: Report, task: str, name: str, check: Check
     return Part(statement, verdict, f"{METRICS[check.metric].name}: {'; '.join(numbers)}.")
 
 
-def data_sets(report: Report, task: str, check: Check) -> Iterator[tuple[str, Report]]:
-    """The data sets that a check reads, by name: the task's own, with all runs, and further ones, with theirs alone.
+def by_data_set(report: Report, task: str, check: Check) -> Iterator[tuple[str, Report]]:
+    """The runs on each data set that a check reads, as a report, with the name of the data set.
 
-    A further data set counts if all models of the check ran on it. On the task's own, scores come from the first data
-    set that has the check's test set (see `runs_on`), so runs are not divided by data set there.
+    One data set stands for the task and is called like it: the one on which most of the check's models have the check's
+    test set, the first of these in the profile. Further data sets, if the check reads them, need all of its models.
     """
-    yield task_name(task), report
     names = dict.fromkeys(run.task for run in all_runs(report.results) if run.kind == task)
-    for name in [*names][1:] if check.all_data_sets else ():
-        results = {key: runs for key, runs in report.results.items() if key[0] == name}
-        if all((name, model) in results for model in check.models):
-            yield task_name(name), replace(report, results=results)
+    results = {name: {key: runs for key, runs in report.results.items() if key[0] == name} for name in names}
+
+    def num_models(name: str) -> int:
+        runs = [results[name][name, model][0] for model in check.models if (name, model) in results[name]]
+        return sum(check.set is None or check.set in run.sets for run in runs)
+
+    main = max(names, key=num_models, default=None)
+    yield task_name(task), report if main is None else replace(report, results=results[main])
+    for name in names if check.all_data_sets else ():
+        if name != main and all((name, model) in results[name] for model in check.models):
+            yield task_name(name), replace(report, results=results[name])
 
 
 def why_untested(report: Report, task: str, name: str, missing: Sequence[str]) -> str:
@@ -248,10 +254,10 @@ def cannot_take(report: Report, check: Check) -> Iterator[Part]:
 def more_steps(report: Report, check: Check) -> Iterator[Part]:
     """A model (the check's one) after more steps than in training against 16 steps, by the same runs."""
     (model,) = check.models
-    for name, of_data_set in data_sets(report, "sudoku", check):
+    for name, of_data_set in by_data_set(report, "sudoku", check):
         scores = {
             steps: by_model[model]
-            for steps, by_model in by_steps(of_data_set, check.models).items()
+            for steps, by_model in by_steps(of_data_set, check).items()
             if by_model and steps >= HEADLINE_STEPS
         }
         verdict, evidence = UNTESTED, "More steps than in training were not scored."
@@ -259,31 +265,33 @@ def more_steps(report: Report, check: Check) -> Iterator[Part]:
             verdict, deciding = ahead(0.0, scores[max(scores)], scores[min(scores)], has_same_runs=True)
             numbers = "; ".join(f"after {steps} steps {score}" for steps, score in scores.items())
             evidence = f"{METRICS['fsr'].name} {numbers}; {deciding}."
-        yield Part(f"{name} {set_name('9x9')}: {check.words}", verdict, evidence)
+        yield Part(f"{name} {set_name(check.set or '')}: {check.words}", verdict, evidence)
 
 
 def every_depth(report: Report, check: Check) -> Iterator[Part]:
     """The first model against the others at every number of steps of table 2."""
-    for steps, scores in by_steps(report, check.models).items():
-        verdict, evidence = UNTESTED, "SE-RRM, TRM and HRM were not scored after so many steps."
-        if len(scores) == len(check.models):
-            verdict, deciding = ahead(0.0, *scores.values())
-            evidence = f"{METRICS['fsr'].name}: {deciding}."
-        yield Part(f"after {steps} step{'s' * (steps > 1)}: {check.words}", verdict, evidence)
+    for _, of_data_set in by_data_set(report, "sudoku", check):
+        for steps, scores in by_steps(of_data_set, check).items():
+            verdict, evidence = UNTESTED, "SE-RRM, TRM and HRM were not scored after so many steps."
+            if len(scores) == len(check.models):
+                verdict, deciding = ahead(0.0, *scores.values())
+                evidence = f"{METRICS['fsr'].name}: {deciding}."
+            yield Part(f"after {steps} step{'s' * (steps > 1)}: {check.words}", verdict, evidence)
 
 
-def by_steps(report: Report, models: Sequence[str]) -> dict[int, dict[str, Score]]:
-    """The scores on 9×9 Sudoku by the numbers of steps of table 2, then by model."""
+def by_steps(report: Report, check: Check) -> dict[int, dict[str, Score]]:
+    """The scores of a check's models on its set of Sudoku, by the numbers of steps of table 2, then by model."""
     columns = load_paper().score_tables["2"].columns.values()
     return {
-        column.steps: scores_of(report, "sudoku", models, "fsr", "9x9", column.steps) for column in columns
+        column.steps: scores_of(report, "sudoku", check.models, "fsr", check.set, column.steps)
+        for column in columns
     }
 
 
 def augmentations(report: Report, check: Check) -> Iterator[Part]:
     """The first model is not behind the others, where it had fewer augmentations."""
     for task in check.tasks:
-        for name, of_data_set in data_sets(report, task, check):
+        for name, of_data_set in by_data_set(report, task, check):
             part = judge_by_rule(not_behind, of_data_set, task, name, check)
             if part.verdict != UNTESTED:
                 nums = num_augmentations(of_data_set, task, check.models)

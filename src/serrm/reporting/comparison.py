@@ -216,6 +216,7 @@ def _num_others(first: Evaluation, second: Evaluation, lines: Iterable[Line]) ->
 
 
 COMPARED: Final = ("sets", "learning_curve", "first_verified", "guesses", "equivariance")
+# Keys as dumped, which are the aliases in `serrm.scoring.schema`.
 # Outcomes of single puzzles, which older scores do not have; grids and texts; and what has a sentence of its own.
 NOT_COMPARED: Final = {
     *("puzzles", "solved", "solved_after_most", "credits"),

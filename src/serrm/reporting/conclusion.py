@@ -1,31 +1,38 @@
-"""The conclusion of a report in two sentences: where one main model is ahead of all others, and where none is."""
+"""The conclusion of a report: where a main model is ahead of all others, and where none is."""
 
 from typing import NamedTuple
 
+from serrm.inference.settings import HEADLINE_STEPS
 from serrm.reporting.paper import model_name
-from serrm.reporting.results import Report, Score, difference, score
+from serrm.reporting.results import Report, Score, difference, headline_score
 from serrm.reporting.tables import main_models, puzzle_set
 from serrm.scoring.metrics import METRICS
 
 
 class Ranking(NamedTuple):
-    """The main models' scores on a data set's main test set, best first, and whether the first leads all others."""
+    """The main models' scores on a data set's main test set, best first, and whether the first leads all others.
+
+    Scores are after the models' headline steps.
+    """
 
     name: str
     metric: str
     scores: dict[str, Score]
+    steps: dict[str, int]
     has_winner: bool
 
     def __str__(self) -> str:
         """Such as "Sudoku 9×9 (FSR: SE-RRM 96.88, TRM 91.02, HRM 89.06)"."""
-        numbers = ", ".join(
-            f"{model_name(variant)} {score.value:.2f}" for variant, score in self.scores.items()
-        )
-        return f"{self.name} ({self.metric}: {numbers})"
+        numbers = []
+        for variant, score in self.scores.items():
+            steps = self.steps[variant]
+            after = "" if steps == HEADLINE_STEPS else f" after {steps}"
+            numbers.append(f"{model_name(variant)} {score.value:.2f}{after}")
+        return f"{self.name} ({self.metric}: {', '.join(numbers)})"
 
 
 def conclusion(report: Report) -> str:
-    """One sentence on the sets where a model is ahead of all others, and one on the sets where none is.
+    """A sentence per model that is ahead of all others on some sets, and one on the sets where none is.
 
     A model is ahead if the 95% intervals of its differences to all other main models lie above zero. Empty without
     two models on one set.
@@ -46,7 +53,7 @@ def conclusion(report: Report) -> str:
 
 
 def rankings(report: Report) -> list[Ranking]:
-    """The rankings of the main models, one per data set, on the main set of the first model's run."""
+    """The rankings of the main models, one per data set, on the main set of the first model with a score."""
     ranked = []
     for data_set in dict.fromkeys(data_set for data_set, _ in report.results):
         runs = {
@@ -54,19 +61,18 @@ def rankings(report: Report) -> list[Ranking]:
             for variant in main_models(report.results)
             if (data_set, variant) in report.results
         }
-        if not runs:
+        first = next((run for run, *_ in runs.values() if run.scored), None)
+        if first is None:
             continue
-        first = next(iter(runs.values()))[0]
-        results = {
-            variant: score(seeds, first.main_metric, first.main_set) for variant, seeds in runs.items()
-        }
+        results = {variant: headline_score(seeds, first.main_set) for variant, seeds in runs.items()}
         scores = {variant: result for variant, result in results.items() if result}
         scores = dict(sorted(scores.items(), key=lambda item: -item[1].value))
         if len(scores) > 1:
             best, *others = scores.values()
             has_winner = all(difference(best, other).low > 0 for other in others)
             name = puzzle_set(data_set, first.main_set)
-            ranked.append(Ranking(name, METRICS[first.main_metric].short, scores, has_winner))
+            steps = {variant: runs[variant][0].scored[first.main_set].headline_steps for variant in scores}
+            ranked.append(Ranking(name, METRICS[first.main_metric].short, scores, steps, has_winner))
     return ranked
 
 

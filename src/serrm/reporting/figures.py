@@ -17,6 +17,8 @@ from matplotlib.figure import Figure
 
 from serrm.drawing import svg
 from serrm.drawing.puzzles import DrawnPuzzle, Panel, as_tokens
+from serrm.inference.settings import equivariance_steps
+from serrm.models.families import FAMILIES
 from serrm.puzzles.tasks import TASKS
 from serrm.reporting.paper import load_paper, model_name, task_name
 from serrm.reporting.results import Report, Score, all_runs, curve, runs_on, score, search_score
@@ -218,10 +220,12 @@ def permuted(report: Report, task: str) -> str:
     left_out = f" Not compared in float32, so not shown: {', '.join(others)}." if others else ""
     if not rows:
         return ""
+    nums = sorted({steps_of_permuted(run) for run, _ in rows})
+    steps = f"{' or '.join(map(str, nums))} step{'s' * (nums != [1])}"
     marked = "Cross:" if TASKS[task].look.has_crosses else "Orange:"
     about = (
         f"x: of profile {report.profile}'s test puzzles the first for which f(πx) ≠ πf(x), or the first of all; "
-        f"π: a permutation of its symbols; f: the model after 16 steps. {marked} f(πx) ≠ πf(x)."
+        f"π: a permutation of its symbols; f: the model after {steps}. {marked} f(πx) ≠ πf(x)."
         f"{TASKS[task].permuted_note}{left_out}"
     )
     lines, title = textwrap.wrap(about, 135), TASKS[task].permuted
@@ -241,6 +245,12 @@ def permuted(report: Report, task: str) -> str:
             parts.append(svg.text(left, top + 62 + SIZE, caption, font_size=12, fill=DARK))
         top += SIZE + 92
     return svg.document(LEFT + 4 * (SIZE + GAP), top, title, parts)
+
+
+def steps_of_permuted(run: Evaluation) -> int:
+    """The number of supervision steps after which a run's predictions for permuted symbols were compared."""
+    family = FAMILIES.get(run.model_info.family)
+    return equivariance_steps(family.evaluation_steps if family else ())
 
 
 def _grids(run: Evaluation, example: PermutedPuzzle) -> dict[str, Panel]:

@@ -119,7 +119,7 @@ def _papers(report: Report) -> Iterator[FlopsPoint]:
             yield FlopsPoint(
                 by=PAPERS,
                 system=f"{row.name}, the paper",
-                family=row.variant.removesuffix("_mlp"),  # TRM's row is that of its variant trm_mlp
+                family=row.variant.removesuffix("_mlp"),  # trm_mlp is "TRM with MLP-mixer"
                 num_training=NUM_TRAINING,
                 flops=float(cost.flops),
                 is_estimated=False,

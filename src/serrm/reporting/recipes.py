@@ -7,7 +7,7 @@ ComposedSettings = Mapping[str, Any]
 """The composed settings of a run: `task`, `variant`, and the sections `model`, `train`, `arrays`, `fidelity`."""
 HALTING: Final = ("train", "halting kind")
 # Keys that are not listed as differences: the seed, what changes no result, and epochs and steps, which are compared as
-# optimiser steps.
+# optimiser steps if the run gives `steps`, else as epochs.
 NOT_LISTED: Final = ("seed", "log_every", "snapshots", "compile", "epochs", "steps")
 
 

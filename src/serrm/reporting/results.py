@@ -70,6 +70,12 @@ def score(
     return result._replace(puzzles_digest=first_set.puzzles_digest, outcomes=outcomes)
 
 
+def headline_score(runs: Sequence[Evaluation], of_set: str | None = None) -> Score | None:
+    """The main metric of all seeds of a variant after the headline steps of a set, by default of the main one."""
+    part = runs[0].scored.get(of_set or runs[0].main_set)
+    return score(runs, runs[0].main_metric, of_set, part.headline_steps) if part else None
+
+
 def _outcomes(parts: Sequence[ScoredSet], steps: int) -> tuple[float, ...] | None:
     """The mean credit of every puzzle over seeds.
 
@@ -211,6 +217,7 @@ def paper_costs(paper_params: Params) -> Callable[[str, str], Cost | None]:
     """A function from task and variant to the cost of profile `paper`'s run, which is counted at the first call."""
     from serrm.models.flops import flops, num_parameters  # imports torch, which comparisons do not need
 
+    # Profile `paper` names its data sets after their tasks.
     names = {(run.task, paper_params.variant(name)): name for name, run in paper_params.runs.items()}
 
     @cache

@@ -21,6 +21,7 @@ from serrm.reporting.results import (
     Results,
     Score,
     all_runs,
+    headline_score,
     runs_on,
     score,
     search_score,
@@ -380,7 +381,10 @@ def compute_points(report: Report) -> dict[tuple[str, str, str], list[tuple[floa
 
 
 def compute_table(report: Report) -> pd.DataFrame:
-    """Scores of the searches with the fewest, middle and most attempts: a row per variant, method and search."""
+    """Scores of the first, middle and last search of a method: a row per variant, method and search.
+
+    The searches ascend by their limit, which is on the steps of one attempt or on the attempts.
+    """
     rows = []
     for (data_set, variant, method), points in compute_points(report).items():
         bound = bound_prefix(report.results[data_set, variant][0].model_info.family)
@@ -615,10 +619,7 @@ def _headline_rows(
             for variant, seeds in runs.items()
             if of_set in seeds[0].scored
         }
-        scores = {
-            variant: score(seeds, seeds[0].main_metric, of_set, steps.get(variant, HEADLINE_STEPS))
-            for variant, seeds in runs.items()
-        }
+        scores = {variant: headline_score(seeds, of_set) for variant, seeds in runs.items()}
         if not any(scores.values()):
             continue
         num = max(value.num_puzzles for value in scores.values() if value)
@@ -684,7 +685,7 @@ def main_models(results: Results) -> list[str]:
     """The families with a run of their name, and the other variant with the highest score on the first data set."""
     (first, _), *_ = results
     scores = {
-        variant: score(runs, runs[0].main_metric)
+        variant: headline_score(runs)
         for (data_set, variant), runs in results.items()
         if data_set == first and variant not in FAMILIES
     }

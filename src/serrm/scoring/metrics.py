@@ -93,10 +93,10 @@ MEAN: Final = Statistic(normal, 1, "")
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric: its name on axes and in columns, and its values over a batch, one per trial (puzzle or cell)."""
+    """A metric: its names, and its values over a batch, one per trial (puzzle or cell)."""
 
-    name: str
-    short: str
+    name: str  # on axes and in sentences
+    short: str  # in columns
     values: Callable[[Batch], Shaped[np.ndarray, " trials"]] | None = None  # None: counted from votes
     statistic: Statistic = RATE
     tasks: tuple[str, ...] = ()  # the tasks that have it; empty: all on square grids

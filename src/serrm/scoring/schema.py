@@ -227,7 +227,7 @@ class Evaluation(_Record):
     @property
     def main_metric(self) -> str:
         """The metric of the paper's tables 1 and 3."""
-        return TASKS[self.kind].curve_metrics[0]
+        return TASKS[self.kind].main_metric
 
     @property
     def scored(self) -> dict[str, ScoredSet]:

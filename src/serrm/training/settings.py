@@ -127,9 +127,9 @@ class RunSettings(Settings):
     """Everything that a run's training depends on besides its arrays."""
 
     task: str
-    """An entry of `tasks` in the params file, such as sudoku_fewer_clues."""
+    """The data set, an entry of `tasks` in the params file, such as sudoku_fewer_clues."""
     kind: Kind
-    """The entry's kind, a key of TASKS, such as sudoku."""
+    """The task of the data set, a key of TASKS, such as sudoku."""
     variant: str
     seed: NonNegativeInt
     model: ModelSettings
@@ -153,7 +153,10 @@ class RunSettings(Settings):
 
     @property
     def name(self) -> str:
-        """task-variant-seed, the name of the run's files."""
+        """task-variant-seed, for log lines and MLflow.
+
+        Files have the run's name in the params file, whose number may differ from the seed (`Params.variant`).
+        """
         return f"{self.task}-{self.variant}-s{self.seed}"
 
     def digest(self) -> str:
