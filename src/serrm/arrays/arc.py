@@ -274,17 +274,14 @@ def _epoch(epoch: int, seed: int, num_pairs: tuple[int, ...], num_variants: int)
 
 @dataclass(frozen=True, eq=False)
 class ArcEvaluation(ArcPairs):
-    """The questions to a model that was trained on these variants: every test input in every variant.
+    """The questions to a model that was trained on these variants: every test input in the first `num_votes` of them.
 
-    Question number n is test input n // num_votes in variant n % num_votes.
+    Question number n is test input n // num_votes in variant n % num_votes. Its task type is a row of the model's
+    table, which has rows for all `num_variants` of a puzzle, whatever the number of votes.
     """
 
+    num_votes: int
     name: str = "evaluation"  # or held_out
-
-    @property
-    def num_votes(self) -> int:
-        """Variants of each test input; each gives one vote."""
-        return self.num_variants
 
     @property
     def num_examples(self) -> int:
@@ -325,6 +322,6 @@ class ArcEvaluation(ArcPairs):
 
 
 def open_arc_evaluation(arrays: Path, num_variants: int) -> ArcEvaluation:
-    """The questions of a folder of ARC arrays to a model trained on the first variants of its index."""
+    """The questions of a folder of ARC arrays, in all variants, to a model trained on the first ones of its index."""
     (name,) = evaluation_sets(arrays)
-    return ArcEvaluation(open_arc_arrays(arrays, name), num_variants, name)
+    return ArcEvaluation(open_arc_arrays(arrays, name), num_variants, num_variants, name)

@@ -113,13 +113,13 @@ def _point(outcomes: Sequence[Outcome], limits: Limits, num_right: int) -> Compu
 
 
 def symmetric_questions(loaded: predict.LoadedModel, arrays: Path) -> PuzzleArrays | ArcEvaluation | None:
-    """A set of puzzles whose symbols may be permuted, or ARC's test inputs; None if there is none."""
+    """A set of puzzles whose symbols may be permuted, or ARC's test inputs as they are; None if there is none."""
     task = TASKS[loaded.settings.kind]
     if not task.permuted:
         return None
     if isinstance(task, GridTask):
         return puzzles_of_trained_size(loaded, arrays)
-    return open_arc_evaluation(arrays, num_variants=1)
+    return replace(open_arc_evaluation(arrays, loaded.settings.arrays.num_augmentations + 1), num_votes=1)
 
 
 def equivariance(
