@@ -20,7 +20,7 @@ from serrm.models.positional_encoding import Positions
 
 # The number divides the features of a head: two for each coordinate, as features turn in pairs. With 16 in place of 8
 # every head of `rope2d_in_boxes` tells apart the rows and columns of boxes up to 5×5, which 25×25 has.
-# HRM and TRM leave the prefix unrotated, except with "rope" and "none". The encodings after "none" are extensions.
+# With "rope" HRM and TRM rotate the prefix too; with all others they do not. The encodings after "none" are extensions.
 POSITIONS: Final = {
     "rope": Positions(rope, 2),
     "rope2d": Positions(rope2d, 4),

@@ -193,10 +193,7 @@ class TrainingRun:
         self._save()
 
     def config(self) -> dict[str, Any]:
-        """The content of config.json: the resolved settings, the data, and the results.
-
-        All processes have to call it together.
-        """
+        """The content of config.json: the resolved settings, the data, and the results."""
         trainer = self.trainer
         return {
             **self._identity(),
