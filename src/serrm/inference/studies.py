@@ -180,7 +180,7 @@ def _predicted(
     """
     alone = replace(predictor, dtype=torch.float32, processes=ALONE)
     batches = alone.batches(questions, (step,), "permuted symbols", task_vectors_of)
-    tokens = np.concatenate([part.tokens for part in batches])
+    tokens = np.concatenate([part.predictions for part in batches])
     if isinstance(TASKS[predictor.loaded.settings.kind], GridTask):
         return tokens
     rows, columns = decoded_sizes(tokens, questions.side).T[..., None]
