@@ -98,10 +98,8 @@ def draw_variants(puzzle: str, num: int, seed: int) -> UInt8[np.ndarray, "num 11
     if not 0 < num <= NUM_TRANSFORMS + NUM_DRAWABLE:
         raise ValueError(f"{num} variants requested, but a puzzle has 1 to {NUM_TRANSFORMS + NUM_DRAWABLE}")
     address = int.from_bytes(hashlib.sha256(puzzle.encode()).digest()[:8]) >> 1
-    rng, codes = (
-        keyed_rng(seed, Purpose.ARC_AUGMENTATION, address),
-        dict[int, None](),
-    )  # in the order of drawing
+    rng = keyed_rng(seed, Purpose.ARC_AUGMENTATION, address)
+    codes: dict[int, None] = {}  # an ordered set, in the order of drawing
     while len(codes) < num_random:
         codes |= dict.fromkeys(rng.integers(NUM_DRAWABLE, size=num_random).tolist())
     ranks, transforms = np.divmod(np.array(list(codes)[:num_random], dtype=np.int64), NUM_TRANSFORMS)
