@@ -116,7 +116,7 @@ def test_predictions_copy_only_the_answers(of: str, name: str, copies: HostCopie
     predictor = predict.Predictor(predict.LoadedModel(model, run, {}), 2)
     found = list(predictor.batches(replace(stream, num_examples=5), (1, 2), "test"))
     assert copies.num == len(found) > 1
-    assert {each.tokens.shape[1] for each in found} == {SIDE**2}
+    assert {each.predictions.shape[1] for each in found} == {SIDE**2}
 
 
 def test_a_search_copies_answers_and_probabilities(copies: HostCopies) -> None:

@@ -22,7 +22,7 @@ from serrm.models.build import build_model, empty_model
 from serrm.models.families import FAMILIES
 from serrm.models.halting import HALTING
 from serrm.models.hrm_trm_settings import CycledSettings
-from serrm.models.positional_encoding import Positions
+from serrm.models.positional_encoding import PositionalEncoding
 from serrm.models.positions import POSITIONS
 from serrm.models.recurrence import CannotExtrapolate, RecurrentModel, StepOutput
 from serrm.models.settings import SEQUENCE_POSITIONS, ModelSizes
@@ -372,7 +372,7 @@ def test_flops_of_a_family_that_may_stop_early_are_a_bound(
 def test_learned_positions_are_trained_for_one_size(
     family: str, kind: str, arrays: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    entry = Positions(learned=example("models/rows_columns", monkeypatch).rows_columns)
+    entry = PositionalEncoding(learned=example("models/rows_columns", monkeypatch).rows_columns)
     for known in (POSITIONS, SEQUENCE_POSITIONS):
         monkeypatch.setitem(known, "rows_columns", entry)
     params = changed(family)

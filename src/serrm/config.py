@@ -50,7 +50,7 @@ class TaskSection(Settings):
     kind: str = ""
     """The task, a key of TASKS; by default the data set's name."""
     seed: NonNegativeInt
-    """Random seed of the puzzles and their augmentations."""
+    """Random seed of the puzzles and of the stream of training examples: order, augmentations, hints."""
     files: Path
     """Folder of the source `mirror`, with the publishers' file names; `data/none` for the other sources."""
     download: Values
@@ -82,7 +82,7 @@ class RunSection(Settings):
     model: str
     """A key of `models`."""
     seed: NonNegativeInt
-    """Random seed of training."""
+    """Random seed of initial weights, halting and dropout; the task's seed determines the order of the examples."""
     init: str
     """`random`, or a checkpoint below `data/` to start from, such as `laptop/runs/sudoku-se_rrm-s0`."""
     changes: dict[str, JsonValue] = Field(default={})

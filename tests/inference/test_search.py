@@ -212,3 +212,9 @@ def test_the_cell_nearest_to_a_toss_up_between_two_is_filled() -> None:
     assert list(found.values()) == [[1, 1, 4, 2], [1, 1, 4, 3], [1, 1, 4, 4]]
     assert list(found) == pytest.approx([0.03, 0.5, 0.47])
     assert not list(fillings(np.array([2, 3, 4, 2], np.uint8), shares, ANYTHING))
+
+
+def test_the_cell_nearest_to_a_toss_up_is_filled_in_a_binary_puzzle() -> None:
+    shares = np.array([[0, 0, 0.9, 0.1], [0, 0, 0.4, 0.6]], dtype=np.float32)
+    found = [filled.tolist() for _, filled in fillings(np.array([1, 1], np.uint8), shares, ANYTHING)]
+    assert found == [[1, 2], [1, 3]]

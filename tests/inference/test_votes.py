@@ -147,6 +147,14 @@ def test_recoloured_test_inputs_have_recoloured_answers(
     assert example.permutation[:2] == (0, 1) and sorted(example.permutation) == list(range(12))
 
 
+def test_equivariance_asks_every_test_input_with_its_own_task_type(loaded: LoadedModel, arrays: Path) -> None:
+    questions, votes = symmetric_questions(loaded, arrays), open_arc_evaluation(arrays, NUM_VARIANTS)
+    assert questions is not None and questions.num_examples == 3
+    untransformed = votes.gather(0, votes.num_examples)
+    for found, expected in zip(questions.gather(0, 3), untransformed, strict=True):
+        np.testing.assert_array_equal(found, expected[::NUM_VARIANTS])
+
+
 def test_two_processes_count_every_vote_once(loaded: LoadedModel, arrays: Path) -> None:
     whole = Predictor(loaded, batch_size=1)  # which are 23 of these, of 24
     inputs, steps = arc_questions(whole, arrays), (1, 4)

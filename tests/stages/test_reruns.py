@@ -301,8 +301,9 @@ def test_what_is_added_runs_nothing_again(project: StandIns) -> None:
         ),
         "training/schedules.py": ("", "def Mine(progress, final):\n    return 1 - progress\n", "SCHEDULES"),
         "models/positions.py": (
-            "from serrm.models.angles import no_angles\nfrom serrm.models.positional_encoding import Positions\n",
-            "Mine = Positions(no_angles, 2)\n",
+            "from serrm.models.angles import no_angles\n"
+            "from serrm.models.positional_encoding import PositionalEncoding\n",
+            "Mine = PositionalEncoding(no_angles, 2)\n",
             "POSITIONS",
         ),
     }

@@ -98,10 +98,8 @@ def draw_variants(puzzle: str, num: int, seed: int) -> UInt8[np.ndarray, "num 11
     if not 0 < num <= NUM_TRANSFORMS + NUM_DRAWABLE:
         raise ValueError(f"{num} variants requested, but a puzzle has 1 to {NUM_TRANSFORMS + NUM_DRAWABLE}")
     address = int.from_bytes(hashlib.sha256(puzzle.encode()).digest()[:8]) >> 1
-    rng, codes = (
-        keyed_rng(seed, Purpose.ARC_AUGMENTATION, address),
-        dict[int, None](),
-    )  # in the order of drawing
+    rng = keyed_rng(seed, Purpose.ARC_AUGMENTATION, address)
+    codes: dict[int, None] = {}  # an ordered set, in the order of drawing
     while len(codes) < num_random:
         codes |= dict.fromkeys(rng.integers(NUM_DRAWABLE, size=num_random).tolist())
     ranks, transforms = np.divmod(np.array(list(codes)[:num_random], dtype=np.int64), NUM_TRANSFORMS)
@@ -274,17 +272,14 @@ def _epoch(epoch: int, seed: int, num_pairs: tuple[int, ...], num_variants: int)
 
 @dataclass(frozen=True, eq=False)
 class ArcEvaluation(ArcPairs):
-    """The questions to a model that was trained on these variants: every test input in every variant.
+    """The questions to a model that was trained on these variants: every test input in the first `num_votes` of them.
 
-    Question number n is test input n // num_votes in variant n % num_votes.
+    Question number n is test input n // num_votes in variant n % num_votes. Its task type is a row of the model's
+    table, which has rows for all `num_variants` of a puzzle, whatever the number of votes.
     """
 
+    num_votes: int
     name: str = "evaluation"  # or held_out
-
-    @property
-    def num_votes(self) -> int:
-        """Variants of each test input; each gives one vote."""
-        return self.num_variants
 
     @property
     def num_examples(self) -> int:
@@ -325,6 +320,6 @@ class ArcEvaluation(ArcPairs):
 
 
 def open_arc_evaluation(arrays: Path, num_variants: int) -> ArcEvaluation:
-    """The questions of a folder of ARC arrays to a model trained on the first variants of its index."""
+    """The questions of a folder of ARC arrays, in all variants, to a model trained on the first ones of its index."""
     (name,) = evaluation_sets(arrays)
-    return ArcEvaluation(open_arc_arrays(arrays, name), num_variants, name)
+    return ArcEvaluation(open_arc_arrays(arrays, name), num_variants, num_variants, name)

@@ -11,7 +11,8 @@ of users' files (`serrm.reading.sets`). The arrays are token grids as memory-map
 per puzzle.
 
 An epoch of the stream shuffles the puzzles and takes one random augmentation of each. Example number n is a pure
-function of (seed, n), so the whole state of a reader is the number of examples drawn.
+function of (seed, n), so the whole state of a reader is the number of examples drawn. The seed is the task's, so all
+runs of a task with the same number of augmentations and the same hints get the same examples in the same order.
 """
 
 import json

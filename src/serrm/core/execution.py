@@ -1,4 +1,4 @@
-"""Settings of the machine in machine.yaml, on which no result depends."""
+"""Settings of the machine in machine.yaml, on which results depend only by rounding and dropout masks."""
 
 from pydantic import Field, PositiveInt
 
@@ -6,7 +6,11 @@ from serrm.core.settings import Settings
 
 
 class Execution(Settings):
-    """Settings of the hardware. No result depends on them; they are neither tracked by DVC nor part of any hash."""
+    """Settings of the hardware.
+
+    Results depend on them only by rounding and, with dropout, by its masks. They are neither tracked by DVC nor part of
+    any hash.
+    """
 
     device: str = "auto"
     """`auto`, `cpu`, `cuda`, `cuda:1`, …."""

@@ -184,9 +184,9 @@ def score_set(
     solved: dict[tuple[int, int], Bool[np.ndarray, " B"]] = {}
     for predicted in predictor.batches(puzzles, steps, f"evaluating {puzzles.name}"):
         batch = predicted.batch
-        tallies[predicted.step].add(batch.questions, predicted.tokens, batch.answers)
+        tallies[predicted.step].add(batch.questions, predicted.predictions, batch.answers)
         if predicted.step in (headline, most):
-            are_right = task.are_right(batch.questions, predicted.tokens, batch.answers)
+            are_right = task.are_right(batch.questions, predicted.predictions, batch.answers)
             solved[predicted.step, predicted.start] = are_right
         if gallery is not None:
             gallery.add(puzzles.name, puzzles.side, predicted, lambda n: f"{puzzles.name} puzzle {n + 1}")

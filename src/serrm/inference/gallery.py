@@ -45,7 +45,7 @@ class Gallery:
         """
         record, examples = TASKS[self.task], self.examples.setdefault(set_name, {})
         num_symbols = record.alphabet(side).num_symbols
-        for row, prediction in enumerate(predicted.tokens):
+        for row, prediction in enumerate(predicted.predictions):
             number, vote = divmod(predicted.start + row, votes)
             if vote or number >= self.num:
                 continue

@@ -91,7 +91,7 @@ class Predicted(NamedTuple):
     step: int
     logits: Float[Tensor, "B I K"]
     halting: Float[Tensor, "B 2"] | None  # of the Q head, where the model has one
-    tokens: UInt8[np.ndarray, "B I"]
+    predictions: UInt8[np.ndarray, "B I"]
 
 
 @dataclass(frozen=True)

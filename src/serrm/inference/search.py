@@ -126,7 +126,9 @@ def fillings(question: Tokens, probabilities: Probabilities, task: Task) -> Iter
     if not is_open.any():
         return
     symbols = probabilities[:, task.blank + 1 :]
-    _, second, third = -np.sort(-symbols, axis=1)[:, :3].T
+    ranked = -np.sort(-symbols, axis=1)
+    # Padded with probabilities of 0, because a task may have fewer than three symbols above the blank.
+    _, second, third = np.pad(ranked, ((0, 0), (0, 2)))[:, :3].T
     # Large where the second symbol is likely and the third is not; the first is then at most 1 − second.
     cell = int(np.where(is_open, second - 2 * third, -np.inf).argmax())
     filled = np.repeat(question[None], symbols.shape[1], axis=0)

@@ -29,11 +29,11 @@ class ComputeSettings(Settings):
     num_puzzles: PositiveInt
     """Puzzles of the size trained on."""
     max_steps: tuple[PositiveInt, ...] = Field(min_length=1)
-    """Limit on the steps of a single attempt, which stops at a verified answer."""
+    """Limits to score on the steps of a single attempt, which stops at a verified answer."""
     attempt_steps: PositiveInt = 16
     """Steps of the first attempt if there are guesses."""
     guesses: tuple[PositiveInt, ...] = ()
-    """Numbers of attempts, all but the first with guesses (Sudoku)."""
+    """Numbers of attempts to score, the first one included: 64 allows 63 attempts with guesses (Sudoku)."""
 
 
 class EvaluateSettings(Settings):
@@ -86,9 +86,9 @@ class ScoringSettings(Settings):
     name: str
     """The name of the run."""
     task: str
-    """The data set, an entry of `tasks` in the params file, such as sudoku_fewer_clues."""
+    """The data set's name, an entry of `tasks` in the params file, such as sudoku_fewer_clues."""
     kind: Kind
-    """The task of the data set, a key of TASKS, such as sudoku."""
+    """The data set's task, a key of TASKS, such as sudoku; other code calls this key `task`."""
     variant: str
     seed: NonNegativeInt
     evaluate: EvaluateSettings

@@ -113,13 +113,13 @@ def _point(outcomes: Sequence[Outcome], limits: Limits, num_right: int) -> Compu
 
 
 def symmetric_questions(loaded: predict.LoadedModel, arrays: Path) -> PuzzleArrays | ArcEvaluation | None:
-    """A set of puzzles whose symbols may be permuted, or ARC's test inputs; None if there is none."""
+    """A set of puzzles whose symbols may be permuted, or ARC's test inputs as they are; None if there is none."""
     task = TASKS[loaded.settings.kind]
     if not task.permuted:
         return None
     if isinstance(task, GridTask):
         return puzzles_of_trained_size(loaded, arrays)
-    return open_arc_evaluation(arrays, num_variants=1)
+    return replace(open_arc_evaluation(arrays, loaded.settings.arrays.num_augmentations + 1), num_votes=1)
 
 
 def equivariance(
@@ -180,7 +180,7 @@ def _predicted(
     """
     alone = replace(predictor, dtype=torch.float32, processes=ALONE)
     batches = alone.batches(questions, (step,), "permuted symbols", task_vectors_of)
-    tokens = np.concatenate([part.tokens for part in batches])
+    tokens = np.concatenate([part.predictions for part in batches])
     if isinstance(TASKS[predictor.loaded.settings.kind], GridTask):
         return tokens
     rows, columns = decoded_sizes(tokens, questions.side).T[..., None]

@@ -96,8 +96,8 @@ def vote(
         return f"{puzzle}, test {test + 1}"
 
     for predicted in predictor.batches(questions, steps, "voting", task_vectors_of):
-        inputs = questions.inputs(predicted.start, len(predicted.tokens))
-        grids = questions.undo(predicted.start, predicted.tokens)
+        inputs = questions.inputs(predicted.start, len(predicted.predictions))
+        grids = questions.undo(predicted.start, predicted.predictions)
         confidences = predict.confidences(predicted.logits, loss).tolist()
         for (puzzle, test), grid, confidence in zip(inputs, grids, confidences, strict=True):
             tallies[predicted.step].add(puzzle, test, grid, confidence)

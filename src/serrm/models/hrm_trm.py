@@ -80,8 +80,8 @@ class TokenSequence(recurrence.InputEmbedding):
         prefix, head_dim = settings.prefix, settings.width // settings.heads
         scale = settings.score_scale(num_positions)
         table = partial(layers.rotation_table, head_dim=head_dim, device=device, score_scale=scale)
-        if settings.positions in ("rope", "none"):
-            return table(settings.positions, prefix + num_positions)
+        if settings.positions == "rope":
+            return table("rope", prefix + num_positions)
         if settings.positions == SHIFTED:
             return table("rope2d", num_positions, num_after=prefix)
         return table(settings.positions, num_positions, num_before=prefix)

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from serrm.models.layers import Rng
 
 
-class Positions(NamedTuple):
+class PositionalEncoding(NamedTuple):
     """A positional encoding: its angles by (number of positions, features per head), and a divisor of those features.
 
     `learned` is (number of positions, D, generator) → a torch module that gives the vectors `I D` to add to the input

@@ -16,18 +16,18 @@ from serrm.models.angles import (
     rope2d_odd,
 )
 from serrm.models.learned import learned
-from serrm.models.positional_encoding import Positions
+from serrm.models.positional_encoding import PositionalEncoding
 
 # The number divides the features of a head: two for each coordinate, as features turn in pairs. With 16 in place of 8
 # every head of `rope2d_in_boxes` tells apart the rows and columns of boxes up to 5×5, which 25×25 has.
-# HRM and TRM leave the prefix unrotated, except with "rope" and "none". The encodings after "none" are extensions.
+# With "rope" HRM and TRM rotate the prefix too; with all others they do not. The encodings after "none" are extensions.
 POSITIONS: Final = {
-    "rope": Positions(rope, 2),
-    "rope2d": Positions(rope2d, 4),
-    "none": Positions(no_angles, 1),
-    "rope2d_linear": Positions(rope2d_linear, 4),
-    "rope2d_odd": Positions(rope2d_odd, 4),
-    "rope2d_boxes": Positions(rope2d_boxes, 8),
-    "rope2d_in_boxes": Positions(rope2d_in_boxes, 16),
-    "learned": Positions(learned=learned),
+    "rope": PositionalEncoding(rope, 2),
+    "rope2d": PositionalEncoding(rope2d, 4),
+    "none": PositionalEncoding(no_angles, 1),
+    "rope2d_linear": PositionalEncoding(rope2d_linear, 4),
+    "rope2d_odd": PositionalEncoding(rope2d_odd, 4),
+    "rope2d_boxes": PositionalEncoding(rope2d_boxes, 8),
+    "rope2d_in_boxes": PositionalEncoding(rope2d_in_boxes, 16),
+    "learned": PositionalEncoding(learned=learned),
 }

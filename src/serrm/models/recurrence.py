@@ -16,7 +16,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from serrm.models.layers import Features, Rng, Rotation, rms_norm, truncated_normal
-from serrm.models.positional_encoding import Positions
+from serrm.models.positional_encoding import PositionalEncoding
 
 State = tuple[Tensor, ...]
 Tokens = Int[Tensor, "B I"]
@@ -121,7 +121,9 @@ class InputEmbedding(nn.Module, ABC):
         self.positions: nn.Module | None = None  # learned ones, for `num_positions`
         self.num_positions = 0
 
-    def learn_positions(self, encoding: Positions, num_positions: int, width: int, generator: Rng) -> None:
+    def learn_positions(
+        self, encoding: PositionalEncoding, num_positions: int, width: int, generator: Rng
+    ) -> None:
         """Make the vectors of an encoding with learned positions; do nothing for other encodings."""
         self.num_positions = num_positions
         if encoding.learned is not None:

@@ -42,6 +42,7 @@ class ArraySettings(Settings):
     num_augmentations: NonNegativeInt
     """Augmentations of a training puzzle, besides the puzzle itself."""
     seed: NonNegativeInt
+    """The task's seed, also for the order, augmentations and hints of the training stream."""
 
 
 class HintSettings(Settings):

@@ -138,9 +138,9 @@ class OtherSolutions(Gallery):
         """Count the other solutions of a batch. Mazes have criteria, which count them already."""
         record = grid_task(self.task)
         if record.verify is not None and not record.criteria:
-            is_solution = record.obeys(predicted.batch.questions, predicted.tokens)
+            is_solution = record.obeys(predicted.batch.questions, predicted.predictions)
             self.nums[str(predicted.step)] += int(
-                (is_solution & (predicted.tokens != predicted.batch.answers).any(axis=1)).sum()
+                (is_solution & (predicted.predictions != predicted.batch.answers).any(axis=1)).sum()
             )
 
     def counts(self) -> dict[str, dict[str, int]]:

@@ -438,8 +438,8 @@ class ArcTestInputs:
 
     def _without_augmentation(self, number: int, found: Search) -> Search:
         """A search with its predictions in the frame of the puzzle, without the augmentation."""
-        # Task types are numbered puzzle · num_votes + augmentation.
-        row = self.first_row[number] + found.task_type % self.evaluation.num_votes
+        # Task types are numbered puzzle · num_variants + augmentation.
+        row = self.first_row[number] + found.task_type % self.evaluation.num_variants
         grids = [self.evaluation.undo(row, prediction[None])[0] for prediction in found.history]
         question = encode(self.questions[number].cells, self.side)
         return replace(found, question=question, history=[encode(grid, self.side) for grid in grids])
@@ -485,4 +485,4 @@ def arc_evaluation(loaded: LoadedModel, questions: Sequence[Question]) -> ArcEva
         question_sizes=np.array([grid.shape for grid in cells], np.uint8),
         answer_sizes=np.array([grid.shape for grid in answers], np.uint8),
     )
-    return ArcEvaluation(arrays, num_votes)
+    return ArcEvaluation(arrays, num_votes, num_votes)

@@ -68,5 +68,8 @@ class OptimizerSettings(NamedSettings):
 
 
 def trained_parameters(model: "RecurrentModel") -> "list[Tensor]":
-    """The parameters that an optimiser updates, in the order of the model."""
+    """The parameters that an optimiser updates, in the order of the model.
+
+    Empty ones, such as SE-RRM's registers where it has none, are left out.
+    """
     return [p for p in model.parameters() if p.numel()]

@@ -12,13 +12,13 @@ In the letters of the paper, with z the recurrent states, X the questions, Y the
         E = E^H(X) + task types
         without gradient:    z = update(z, E) for all updates except the last ones
         with gradient:       z = update(z, E) for the last ones; logits = readout(z)
-        loss = (cross_entropy(logits, Y) + halting rule's loss + family's further loss).sum() / B
-        loss.backward(); z = z.detach()
+        total = (cross_entropy(logits, Y) + halting rule's loss + family's further loss).sum() / B
+        total.backward(); z = z.detach()
         # halt: the rule, or the last of the supervision steps
         halted = rule(signal of the step, steps) | (steps >= max_supervision_steps)
         # update
-        θ = optimiser(θ, dloss/dθ; learning rate of the step)
-        task types of the batch = sign_sgd(task types, dloss/dtask types)
+        θ = optimiser(θ, dtotal/dθ; learning rate of the step)
+        task types of the batch = sign_sgd(task types, dtotal/dtask types)
         EMA = ema · EMA + (1 − ema) · θ
 
 Nothing here prints, logs or reads files. Training resumes from `Trainer.state_dict` bit for bit. The slots may be
@@ -106,7 +106,10 @@ class Trainer:
             yield self._record(rate) if is_due else None
 
     def _record(self, rate: float) -> Record:
-        """Means since the last record: the loss per puzzle, and the share of halted slots whose puzzle was solved."""
+        """Means since the last record: the loss per puzzle, and the share of halted slots whose puzzle was solved.
+
+        The loss is the cross-entropy alone, without the terms of the halting rule and of the family.
+        """
         tally, self.tally = self.tally, self._empty_tally()
         return {
             "step": self.step,
@@ -181,13 +184,13 @@ class Trainer:
 
     def _halt(self, signal: Shaped[Tensor, "b *_"] | None) -> None:
         """Decide which of all B slots halt; every process decides the same."""
-        num_steps, most = self.slots.num_steps, self.settings.max_supervision_steps
+        supervision_steps, most = self.slots.num_steps, self.settings.max_supervision_steps
         if signal is not None:  # waits for the device
             signal = self.processes.gather(signal).cpu()
         is_halted = self.settings.halting.halts(
-            signal, num_steps, seed=self.seed, optimiser_step=self.step, max_steps=most
+            signal, supervision_steps, seed=self.seed, optimiser_step=self.step, max_steps=most
         )
-        self.slots.is_halted = is_halted | (num_steps >= most)
+        self.slots.is_halted = is_halted | (supervision_steps >= most)
 
     def _add_up(self, results: list[PieceResult]) -> None:
         """Add up gradients and the tally's counts over the processes, in one message."""
@@ -265,7 +268,7 @@ class Trainer:
                 "state": [gather(part) for part in slots.state],
                 "num_steps": slots.num_steps,
                 "is_halted": slots.is_halted,
-                "position": slots.num_drawn,
+                "position": slots.num_drawn,  # the key of earlier checkpoints
             },
             "tally": dict(vars(self.tally)),
         }

@@ -83,7 +83,8 @@ def train(
 
     Under torchrun all processes call this together, and the first one writes. The last checkpoint stays in `scratch`,
     so calling again trains no further. Raises Interrupted, in the first process, after `execution.max_seconds`,
-    SIGTERM or Ctrl-C, with a checkpoint in `scratch`; ValueError if the loss explodes.
+    SIGTERM or Ctrl-C, with a checkpoint in `scratch`; ValueError if the loss explodes. The other processes then return
+    the config of that checkpoint, so all need the same `scratch`.
     """
     end = time.monotonic() + (execution.max_seconds or math.inf)
     with stop_requests() as requests, joined_by_torchrun(execution.device) as processes:
@@ -126,9 +127,10 @@ class TrainingRun:
         newest = self._prepare_folder()
         config = None if newest is None else ckpt.read_config(newest)
         self.initial_sha256 = None  # of the weights that fine-tuning started from
-        if run.train.init_from is not None:
-            sha256 = None if config is None else config["initial_sha256"]
-            self.initial_sha256 = sha256 or load_initial(model, Path(run.train.init_from))
+        if config is not None:
+            self.initial_sha256 = config["initial_sha256"]  # `_resume` loads the run's own weights
+        elif run.train.init_from is not None:
+            self.initial_sha256 = load_initial(model, Path(run.train.init_from))
         self.compiles = run.train.compile and self.device.type != "cpu"
         accelerate(model, is_native=execution.native, compiles=self.compiles)
         precision = run.train.precision if config is None else config["training"]["precision"]
@@ -193,10 +195,7 @@ class TrainingRun:
         self._save()
 
     def config(self) -> dict[str, Any]:
-        """The content of config.json: the resolved settings, the data, and the results.
-
-        All processes have to call it together.
-        """
+        """The content of config.json: the resolved settings, the data, and the results."""
         trainer = self.trainer
         return {
             **self._identity(),

@@ -127,9 +127,9 @@ class RunSettings(Settings):
     """Everything that a run's training depends on besides its arrays."""
 
     task: str
-    """The data set, an entry of `tasks` in the params file, such as sudoku_fewer_clues."""
+    """The data set's name, an entry of `tasks` in the params file, such as sudoku_fewer_clues."""
     kind: Kind
-    """The task of the data set, a key of TASKS, such as sudoku."""
+    """The data set's task, a key of TASKS, such as sudoku; other code calls this key `task`."""
     variant: str
     seed: NonNegativeInt
     model: ModelSettings

@@ -34,7 +34,7 @@ class PieceResult(NamedTuple):
     """Results of the forward and backward pass of a piece, besides the gradients of the parameters."""
 
     state: State
-    loss: Float[Tensor, ""]  # its share of the mean over all B slots
+    loss: Float[Tensor, ""]  # cross-entropy alone; its share of the mean over all B slots
     is_solved: Bool[Tensor, " b"]
     signal: Shaped[Tensor, "b *_"] | None  # for the halting rule
     task_gradients: Float[Tensor, "b W"] | None

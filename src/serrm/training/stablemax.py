@@ -1,4 +1,4 @@
-"""The loss of the paper: cross-entropy of probabilities by stablemax."""
+"""The loss of the paper: cross-entropy of probabilities by stablemax. Its functions, in `cross_entropy`, need torch."""
 
 from typing import TYPE_CHECKING, Literal
 
