@@ -35,7 +35,9 @@ def first_losses(profile: str, mirror: Path | None, folder: Path) -> str:
     entry = params.runs[name].task
     task, section = params.task_of(entry), params.tasks[entry]
     if mirror is not None:
-        section.download["source"] = TASKS[task].as_mirror(section.download["source"], mirror)
+        source = TASKS[task].as_mirror(section.download["source"], mirror)
+        download = {**section.download, "source": source}
+        params.tasks[entry] = section.model_copy(update={"files": mirror, "download": download})
     settings = params.download_settings(entry)
     fetch(task, settings.source, folder / "raw", settings.seed, folder / "downloads")
     write_sets(folder / "raw", folder / "sets", task, params.augment_settings(entry))
