@@ -29,6 +29,8 @@ A text that begins with names in parentheses is about a key that only these mode
 TAGS = {  # fields that choose one of several classes, and so have no text in any of them
     "family": "Architecture.",
     "halting.kind": "Random (in the paper SE-RRM) or learned (in the paper HRM and TRM).",
+    "loss.kind": "Its key in `LOSSES` ([add one](howto.md#add-a-loss)).",
+    "optimizer.kind": "Its key in `OPTIMIZERS` ([add one](howto.md#add-an-optimiser)).",
     "kind": "Where the raw puzzles come from ([sources](data.md#sources)).",
 }
 
@@ -88,7 +90,7 @@ def table(kind: type[BaseModel], parent: str, depth: int) -> Iterator[tuple[str,
         if text is None:
             raise ValueError(f"{key} of {kind.__name__} has no docstring")
         default = field.get_default(call_default_factory=True)
-        shown = "" if default is PydanticUndefined else f"`{plain(default)}`"
+        shown = "" if default is PydanticUndefined or key in TAGS else f"`{plain(default)}`"
         names = ", ".join(f"`{each}`" for each in known(field.metadata))
         words = names if is_name(field) else values(field.annotation, field.metadata)
         yield key, words, shown, " ".join(text.split())

@@ -8,13 +8,17 @@ from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 import yaml
 from typer.main import get_command
 
 from serrm.cli import app
+from serrm.training.adam_atan2_settings import AdamAtan2Settings
+from serrm.training.losses import LOSSES
+from serrm.training.optimizers import OPTIMIZERS
+from serrm.training.stablemax import Stablemax
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
@@ -101,6 +105,27 @@ def test_scores_with_intervals_stand_in_committed_files(page: Path) -> None:
 def test_the_reference_of_params_is_up_to_date() -> None:
     script: dict[str, Any] = runpy.run_path(str(ROOT / "docs" / "params_reference.py"))
     assert (ROOT / "docs" / "params.md").read_text() == script["page"](), "run `make docs`"
+
+
+def test_the_reference_lists_the_settings_of_own_losses_and_optimisers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Focal(Stablemax):
+        kind: Literal["focal"] = "focal"  # type: ignore[assignment]
+        gamma: float = 2.0
+        """Power of the factor."""
+
+    class Own(AdamAtan2Settings):
+        kind: Literal["own"] = "own"  # type: ignore[assignment]
+        mixture: float = 0.9
+        """Share of the mean."""
+
+    monkeypatch.setitem(LOSSES, "focal", Focal)
+    monkeypatch.setitem(OPTIMIZERS, "own", Own)
+    text = runpy.run_path(str(ROOT / "docs" / "params_reference.py"))["page"]()
+    assert "| `loss.gamma` |" in text
+    assert "| `optimizer.mixture` |" in text
+    assert text.count("| `loss.kind` |") == text.count("| `optimizer.kind` |") == 1
 
 
 def test_the_model_card_has_the_numbers_of_the_provenance() -> None:
