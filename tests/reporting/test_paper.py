@@ -177,3 +177,13 @@ def test_differences_are_in_plain_words():
         "registers none instead of 4",
         "width 32 instead of 256",
     ]
+
+
+def test_a_loss_or_an_optimiser_of_another_kind_is_one_difference():
+    paper = {"train": {"steps": 10, "epochs": 1.0, "batch_size": 10, "optimizer": "adam_atan2"}}
+    own = {"loss": {"kind": "focal", "gamma": 2.0}, "optimizer": {"kind": "averaged", "mixture": 0.8}}
+    run = {"train": {**paper["train"], **own}}
+    assert sorted(map(str, setting_differences(run, paper, 100))) == [
+        "loss focal, gamma 2 instead of stablemax",
+        "optimizer averaged, mixture 0.8 instead of adam_atan2",
+    ]

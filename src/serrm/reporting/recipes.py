@@ -5,7 +5,8 @@ from typing import Any, Final, NamedTuple
 
 ComposedSettings = Mapping[str, Any]
 """The composed settings of a run: `task`, `variant`, and the sections `model`, `train`, `arrays`, `fidelity`."""
-HALTING: Final = ("train", "halting kind")
+# Settings of a class chosen by `kind`, which two classes need not have in common, and the kind where none is named.
+CHOICES: Final = {"halting": "none", "loss": "stablemax", "optimizer": "adam_atan2"}
 # Keys that are not listed as differences: the seed, what changes no result, and epochs and steps, which are compared as
 # optimiser steps if the run gives `steps`, else as epochs.
 NOT_LISTED: Final = ("seed", "log_every", "snapshots", "compile", "epochs", "steps")
@@ -37,8 +38,10 @@ def setting_differences(run: ComposedSettings, paper: ComposedSettings, num_exam
     else:
         run_values["", "epochs"] = _setting_text(train["epochs"])
         paper_values["", "epochs"] = _setting_text(paper_train["epochs"])
-    if run_values.get(HALTING) != paper_values.get(HALTING):  # rules of two kinds have no settings in common
-        run_values, paper_values = _with_halting_in_one(run_values), _with_halting_in_one(paper_values)
+    for name in CHOICES:
+        has_details = any(key.startswith(f"{name} ") for _, key in run_values | paper_values)
+        if has_details and _kind(run_values, name) != _kind(paper_values, name):
+            run_values, paper_values = _with_one(name, run_values), _with_one(name, paper_values)
     settings = [
         Setting(key[1], run_values.get(key, "none"), paper_values.get(key, "none"))
         for key in run_values | paper_values
@@ -46,18 +49,23 @@ def setting_differences(run: ComposedSettings, paper: ComposedSettings, num_exam
     return [setting for setting in settings if setting.run != setting.paper]
 
 
-def _with_halting_in_one(values: Mapping[tuple[str, str], str]) -> dict[tuple[str, str], str]:
-    """Values in which the halting rule is one setting, such as "random, probability 0.2"."""
-    rule = {
-        name.removeprefix("halting "): value
-        for (_, name), value in values.items()
-        if name.startswith("halting ")
+def _kind(values: Mapping[tuple[str, str], str], name: str) -> str:
+    """The kind of a choice, which stands alone where it has no further settings."""
+    return values.get(("train", f"{name} kind")) or values.get(("train", name)) or CHOICES[name]
+
+
+def _with_one(name: str, values: Mapping[tuple[str, str], str]) -> dict[tuple[str, str], str]:
+    """Values in which a choice is one setting, such as "random, probability 0.2" for the halting rule."""
+    of_choice = {
+        key: value for key, value in values.items() if key[1] == name or key[1].startswith(f"{name} ")
     }
-    if not rule:
-        return dict(values)
-    kind, details = rule.pop("kind", "none"), ", ".join(f"{name} {value}" for name, value in rule.items())
-    rest = {key: value for key, value in values.items() if not key[1].startswith("halting ")}
-    return rest | {("train", "halting"): f"{kind}, {details}" if details else kind}
+    details = [
+        f"{key[1].removeprefix(f'{name} ')} {value}"
+        for key, value in of_choice.items()
+        if key[1] not in (name, f"{name} kind")
+    ]
+    rest = {key: value for key, value in values.items() if key not in of_choice}
+    return rest | {("train", name): ", ".join([_kind(values, name), *details])}
 
 
 def _flat(settings: ComposedSettings) -> Iterator[tuple[tuple[str, str], str]]:
