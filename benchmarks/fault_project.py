@@ -22,7 +22,7 @@ from safetensors.numpy import load_file
 from voluptuous import Invalid
 
 from serrm.core.files import MANIFEST, Manifest, hash_file
-from serrm.training.checkpoint import MODEL, damage
+from serrm.training.checkpoint import MODEL, damage_of
 
 ROOT = Path(__file__).parents[1]
 NAME: Final = "sudoku-se_rrm-s0"
@@ -161,4 +161,4 @@ def is_whole(path: Path) -> bool:
             return all(hash_file(path.parent / record.name) == record.sha256 for record in records)
     except (ValueError, OSError, EOFError, ElementTree.ParseError, SafetensorError):
         return False
-    return path.name != MODEL or damage(path.parent) is None
+    return path.name != MODEL or damage_of(path.parent) is None

@@ -25,8 +25,8 @@ from serrm.inference.search import Limits, Search, search
 from serrm.models.flops import flops
 from serrm.models.layers import DTYPES
 from serrm.puzzles.tasks import TASKS
+from serrm.scoring.metrics import rates
 from serrm.scoring.schema import read_evaluation
-from serrm.scoring.tally import rates
 
 
 def main() -> None:
