@@ -75,7 +75,7 @@ def measure(
     asked = (Search(number, question) for number, question in enumerate(puzzles.questions))
     loss = loaded.settings.train.loss
     found = search(
-        loaded.model, asked, puzzles.num_symbols, TASKS[puzzles.kind], limits, batch_size, loss, dtype
+        loaded.model, asked, puzzles.num_symbols, TASKS[puzzles.task], limits, batch_size, loss, dtype
     )
     steps, is_right = np.zeros(len(puzzles), int), np.zeros(len(puzzles), bool)
     num_wrong = 0
