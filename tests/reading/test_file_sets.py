@@ -41,7 +41,7 @@ def test_answers_are_kept_or_found(tmp_path: Path) -> None:
     lines = [f"{question},{answer}" for question, answer in zip(text(9), text(9, "answer"), strict=True)]
     for content in ("\n".join(lines), "\n".join(text(9))):
         (puzzles,) = open_file_sets(written(tmp_path, content), "mine")
-        assert (puzzles.name, puzzles.side, puzzles.kind) == ("mine", 9, "sudoku")
+        assert (puzzles.name, puzzles.side, puzzles.task) == ("mine", 9, "sudoku")
         np.testing.assert_array_equal(puzzles.questions, [puzzle.question for puzzle in PUZZLES[9]])
         np.testing.assert_array_equal(puzzles.answers, [puzzle.answer for puzzle in PUZZLES[9]])
     (first,) = open_file_sets(written(tmp_path, "\n".join(text(9)), num=1), "mine")
