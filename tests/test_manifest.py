@@ -1,5 +1,7 @@
 """A data directory appears whole or not at all; a hash and a manifest describe its files."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -46,19 +48,26 @@ def test_new_directory_takes_the_place_of_an_older_one(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [target]
 
 
-def test_a_killed_new_directory_leaves_no_half_of_the_older_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@contextmanager
+def killed_in_a_removal(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Kill the process in the first removal of a folder, after one of its files is gone."""
+
     def killed(path: Path, ignore_errors: bool = False) -> None:
         if not ignore_errors:
             (path / "a.csv").unlink()
             raise KeyboardInterrupt
 
-    target = write_tree(tmp_path / "raw", {"a.csv": b"1", "b.csv": b"2"})
     with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
         patched.setattr("serrm.core.files.shutil.rmtree", killed)
-        with new_directory(target):
-            pass
+        yield
+
+
+def test_a_killed_new_directory_leaves_no_half_of_the_older_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = write_tree(tmp_path / "raw", {"a.csv": b"1", "b.csv": b"2"})
+    with killed_in_a_removal(monkeypatch), new_directory(target):
+        pass
     assert not target.exists()
     with new_directory(target) as directory:
         write_tree(directory, {"new.csv": b"new"})
@@ -79,14 +88,8 @@ def test_new_directory_leaves_nothing_behind_after_a_failure(tmp_path: Path, is_
 def test_remove_directory_clears_the_rest_of_a_killed_removal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def killed(path: Path, ignore_errors: bool = False) -> None:
-        if not ignore_errors:
-            (path / "a.csv").unlink()
-            raise KeyboardInterrupt
-
     target = write_tree(tmp_path / "scratch", {"a.csv": b"1", "b.csv": b"2"})
-    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
-        patched.setattr("serrm.core.files.shutil.rmtree", killed)
+    with killed_in_a_removal(monkeypatch):
         remove_directory(target)
     assert not target.exists()
     remove_directory(write_tree(target, {"a.csv": b"1"}))
