@@ -6,7 +6,7 @@ data set with its scoring. `task_of` gives its task, the key of its record in TA
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -248,7 +248,7 @@ class Params(Settings):
             "variant": self.variant(name),
             "seed": run.seed,
             "evaluate": sections["evaluate"].values,
-            "fidelity": self.train_settings(name).fidelity,
+            "fidelity": _fidelity(sections),
             "source": self._record(run.task).in_words(source, subset),
             "source_kind": source.kind,
             "tests": [key for key, tests in self.tests.items() if tests.task == run.task],
@@ -304,7 +304,7 @@ class Params(Settings):
         def key_of(keys: list[str]) -> str:
             return sections[keys[0]].where(keys[1:])
 
-        fidelity = parse(Fidelity, sections["fidelity"].values, sections["fidelity"].where)
+        fidelity = _fidelity(sections)
         values = {section: sections[section].values for section in ("model", "train", "arrays")}
         if run.init != RANDOM:
             values["train"]["init_from"] = f"data/{run.init}"
@@ -356,6 +356,11 @@ def _check_known(key: str, names: Iterable[str], allowed: Iterable[str], what: s
     for name in names:
         if name not in allowed:
             raise ValueError(f"{key}: {name!r} is not {what}; known are {', '.join(allowed)}")
+
+
+def _fidelity(sections: Mapping[str, Merged]) -> Fidelity:
+    """The faults that a run's sections switch on."""
+    return parse(Fidelity, sections["fidelity"].values, sections["fidelity"].where)
 
 
 def read_params(path: Path) -> Params:
