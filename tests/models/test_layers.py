@@ -5,15 +5,18 @@ Published vectors (tests/published) cover the layers themselves.
 
 import math
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 import scipy.stats
 import torch
+import torch.nn.functional as F
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 from torch import Tensor
 
+from serrm.models import layers
 from serrm.models.hrm_trm import TokenSequence
 from serrm.models.hrm_trm_settings import TrmSettings
 from serrm.models.layers import (
@@ -28,6 +31,7 @@ from serrm.models.se_rrm_settings import SeRrmSettings
 from serrm.models.settings import ModelSizes
 from serrm.puzzles.boxes import box_for_side
 from tests import conftest
+from tests.compiling import apart
 from tests.drawn import CPU, seeded
 
 pytestmark = pytest.mark.numeric
@@ -45,6 +49,37 @@ def test_a_scaled_table_scales_the_scores(kind: str, scale: float, seed: int) ->
     found = layer(x, scaled)
     layer.qkv.data[:16] *= scale
     torch.testing.assert_close(found, layer(x, plain), rtol=0, atol=1e-5)
+
+
+def in_parts_and_whole(most: int, *, compiles: bool) -> tuple[Tensor, Tensor]:
+    """Attention over the symbols of 3 puzzles of 5 positions: 15 sequences, as many at once as `most`, and all."""
+    x = torch.randn(3, 5, 4, 16, generator=seeded(0))
+    layer = Attention(16, 2, 8, axis=-2, generator=seeded(1))
+    whole = layer(x)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(layers, "most_sequences", lambda device: most)
+        apply = torch.compile(layer, backend="eager", fullgraph=True) if compiles else layer
+        return apply(x).detach(), whole.detach()
+
+
+def test_more_sequences_than_a_device_takes_are_attended_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes, attention = [], F.scaled_dot_product_attention
+
+    def noted(*heads: Tensor, dropout_p: float) -> Tensor:
+        sizes.append(len(heads[0]))
+        return attention(*heads, dropout_p=dropout_p)
+
+    monkeypatch.setattr(F, "scaled_dot_product_attention", noted)
+    assert torch.equal(*in_parts_and_whole(7, compiles=False))
+    assert sizes == [15, 7, 7, 1]
+
+
+def test_a_compiled_network_attends_in_parts_too() -> None:
+    assert torch.equal(*apart(partial(in_parts_and_whole, compiles=True), 7))
+
+
+def test_only_a_gpu_limits_the_sequences() -> None:
+    assert layers.most_sequences(torch.device("cuda")) == 2**16 - 1 < 10**9 < layers.most_sequences(CPU)
 
 
 @pytest.mark.parametrize("side", [4, 6, 9, 16])

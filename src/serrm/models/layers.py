@@ -5,6 +5,7 @@ state decides the arithmetic (paper, section 2; its section A1 has the letters).
 """
 
 import math
+import sys
 from functools import lru_cache
 
 import numpy as np
@@ -20,6 +21,7 @@ DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 NORM_EPS = 1e-5
 # A normal distribution cut at two standard deviations keeps this share of its standard deviation.
 TRUNCATED_STD = 0.8796256610342398
+CUDA_GRID = 65_535  # blocks along the second axis of a CUDA grid
 BELOW_CUT = 0.022750131948179195  # share of a normal distribution below minus two standard deviations
 
 Features = Float[Tensor, "... D"]
@@ -98,7 +100,7 @@ class Attention(nn.Module):
             query, key = (in_pairs(weight, self.head_dim) for weight in (query, key))
         heads = self._heads(x, query, rotation), self._heads(x, key, rotation), self._heads(x, value, None)
         dropout = self.dropout if self.training else 0.0
-        mixed = F.scaled_dot_product_attention(*heads, dropout_p=dropout)
+        mixed = attend(*heads, dropout=dropout)
         return linear(mixed.transpose(1, 2).reshape(*x.shape[:-1], -1), self.out)
 
     def _heads(self, x: Features, weight: Float[Tensor, "Hd D"], rotation: Rotation | None) -> Heads:
@@ -110,6 +112,24 @@ class Attention(nn.Module):
         before, length = x.shape[: self.axis].numel(), x.shape[self.axis]
         heads = linear(x, weight).reshape(before, length, -1, self.head_dim)
         return (heads if rotation is None else rotate(heads, rotation)).transpose(1, 2)
+
+
+def attend(query: Heads, key: Heads, value: Heads, *, dropout: float = 0.0) -> Heads:
+    """Scaled dot-product attention of N independent sequences, on a GPU at most 65,535 of them at once.
+
+    A CUDA grid has no more blocks along its second axis, where PyTorch's kernels put N, and they raise "invalid
+    argument" beyond it. Attention over symbols has a sequence per puzzle and position, so that is 809 puzzles of 9×9.
+    """
+    most = most_sequences(query.device)
+    if len(query) <= most:
+        return F.scaled_dot_product_attention(query, key, value, dropout_p=dropout)
+    parts = zip(query.split(most), key.split(most), value.split(most), strict=True)
+    return torch.cat([F.scaled_dot_product_attention(*part, dropout_p=dropout) for part in parts])
+
+
+def most_sequences(device: torch.device) -> int:
+    """The most sequences that a call of attention takes on a device."""
+    return CUDA_GRID if device.type == "cuda" else sys.maxsize
 
 
 def in_pairs(weight: Float[Tensor, "Hd D"], head_dim: int) -> Float[Tensor, "Hd D"]:
