@@ -72,6 +72,9 @@ def assert_same_checkpoint(one: Path, other: Path) -> None:
     for name in file_names(one):
         if name.endswith(".safetensors"):
             assert_same(load_file(one / name), load_file(other / name), name)
+    assert (one / ckpt.STATE).read_bytes() == (other / ckpt.STATE).read_bytes(), (
+        "the same values, written otherwise"
+    )
 
 
 def interrupted(settings: RunSettings, arrays: Path, folder: Path, num_steps: int = 1) -> Path:

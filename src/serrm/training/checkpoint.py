@@ -11,6 +11,7 @@ import json
 import logging
 import os
 import shutil
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -42,10 +43,25 @@ def write_checkpoint(
         (folder / MODEL).write_bytes(save({name: tensor.contiguous() for name, tensor in weights.items()}))
         if state is not None:
             content = io.BytesIO()
-            torch.save(dict(state), content)
+            torch.save(_with_one_object_per_string(state), content)
             (folder / STATE).write_bytes(content.getbuffer())
         (folder / CONFIG).write_text(json.dumps(config, indent=2) + "\n")
         write_sums(folder)
+
+
+def _with_one_object_per_string(part: Any) -> Any:
+    """Copy nested dicts, lists and tuples with equal strings as one object.
+
+    Pickle writes a string that it has seen as a reference. So a resumed training, whose keys were read from a file,
+    writes the same bytes as one without interruption.
+    """
+    if isinstance(part, str):
+        return sys.intern(part)
+    if isinstance(part, Mapping):
+        return {_with_one_object_per_string(key): _with_one_object_per_string(part[key]) for key in part}
+    if isinstance(part, list | tuple):
+        return type(part)(_with_one_object_per_string(item) for item in part)
+    return part
 
 
 def write_result(target: Path, last: Path, snapshots: Path) -> None:
