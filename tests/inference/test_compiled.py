@@ -18,6 +18,7 @@ from serrm.models.build import build_model
 from serrm.models.families import ModelSettings
 from serrm.models.recurrence import RecurrentModel
 from serrm.puzzles.tasks import TASKS
+from serrm.scoring.schema import ScoredSet
 from serrm.training.run import train
 from serrm.training.settings import RunSettings
 from serrm.training.stablemax import Stablemax
@@ -94,8 +95,8 @@ def variants_of_evaluation(
     with traced_only():
         for _ in range(2):
             found, _ = evaluate(checkpoint, arrays, settings, Execution(device=device))
-    assert len(found["learning_curve"]) == 2 and found["early_stopping"] and found["attempts"]
-    return num_variants(), [name for name, entry in found["sets"].items() if entry["status"] == "scored"]
+    assert len(found.learning_curve) == 2 and found.first_verified and found.guesses
+    return num_variants(), [name for name, part in found.sets.items() if isinstance(part, ScoredSet)]
 
 
 def variants_of_batches(device: str) -> dict[str, int]:
