@@ -133,7 +133,21 @@ def test_differences_without_a_line_are_told_and_all_is_advised_once(
     assert "--all" in capsys.readouterr().out
     assert main(["compare", "--all"]) == 0
     output = capsys.readouterr().out
-    assert "4 numbers" in output and "--all" not in output
+    assert "4 other numbers are only in workspace" in output and "--all" not in output
+
+
+@pytest.mark.usefixtures("project")
+def test_a_new_run_is_shown_with_its_scores(capsys: pytest.CaptureFixture[str]) -> None:
+    leave(
+        run(0.3),
+        run_scores(
+            "made", "wide", {"9x9": SCORED | {"steps": {"16": RATES | {"fsr": 0.75}}}}, name="sudoku-wide-s0"
+        ),
+        steps=2,
+    )
+    assert main(["compare"]) == 0
+    [row] = [line for line in capsys.readouterr().out.splitlines() if "75.00" in line]
+    assert row.split()[0] == "sudoku-wide-s0" and "—" in row and "only in workspace" in row
 
 
 @pytest.mark.usefixtures("project")
@@ -170,7 +184,7 @@ def test_the_spread_over_seeds_is_that_of_the_profile_before_others(
     commit("studies")
     leave(run(0.9), steps=2)
     assert main(["compare"]) == 0
-    assert f"Between 2 seeds of sudoku-trm, the score differs by up to 5.00 points ({STUDY})" in (
+    assert f"Between 2 seeds of sudoku-trm, FSR on 9×9 differs by up to 5.00 points ({STUDY})" in (
         capsys.readouterr().out
     )
 

@@ -10,6 +10,8 @@ import pytest
 
 from serrm.reporting.comparison import (
     BETTER,
+    ONLY_FIRST,
+    ONLY_SECOND,
     SAME,
     UNCLEAR,
     UNDECIDED,
@@ -138,7 +140,67 @@ def test_runs_and_sets_of_one_side_are_named() -> None:
     second = run_scores("made", "trm", {"9x9": scored(100), "16x16": refused})
     result = compared(revision("old", first, run(5, model="hrm")), revision("new", second, run(5, seed=1)))
     assert result.only == (("sudoku-trm-s0 16x16", "sudoku-hrm-s0"), ("sudoku-trm-s1",))
-    assert result.num_others == 0 and not result.is_same
+    assert result.num_others == 0 and result.num_only == (0, 0) and not result.is_same
+
+
+def test_a_score_of_one_side_has_a_line_without_a_difference() -> None:
+    """A run, a set and a metric that only one side has; neither counts as a score that differs."""
+    both, longer = scored(100), scored(100)
+    longer["steps"][16] |= {"gpa": 0.75, "gpa_lo": 0.7, "gpa_hi": 0.8}
+    first = run_scores("made", "trm", {"9x9": both, "old": scored(20)})
+    second = run_scores("made", "trm", {"9x9": longer, "new": scored(30)})
+    result = compared(revision("old", first), revision("new", second, run(50, model="hrm")))
+    values = {
+        (line.key[1], line.set, line.metric): (
+            line.first and line.first.value,
+            line.second and line.second.value,
+        )
+        for line in result.lines
+        if line.difference is None
+    }
+    assert values == {
+        ("trm", "9x9", "gpa"): (None, 75),
+        ("trm", "new", "fsr"): (None, 15),
+        ("trm", "old", "fsr"): (10, None),
+        ("hrm", "9x9", "fsr"): (None, 25),
+    }
+    assert summary(result) == "1 scores are those of old; 1 score is only in old; 3 scores are only in new"
+    sides = {score["verdict"]: (score["first"], score["second"]) for score in as_json(result)["scores"]}
+    assert sides[ONLY_FIRST][1] is None and sides[ONLY_SECOND][0] is None
+
+
+def test_a_metric_with_lines_leaves_its_other_numbers_to_one_side() -> None:
+    with_cells = scored(100)
+    for step in (8, 16):
+        with_cells["steps"][step] |= {"gpa": 0.75, "gpa_lo": 0.7, "gpa_hi": 0.8}
+    result = comparison_of(run(100), run_scores("made", "trm", {"9x9": with_cells}))
+    assert (result.num_others, result.num_only) == (0, (0, 1)), "GPA after 8 steps"
+
+
+def test_equal_scores_without_intervals_are_the_same() -> None:
+    part = scored(100)
+    part["steps"][16] |= {"gpa": 0.5}
+    sides = [run_scores("made", "trm", {"9x9": part}) for _ in range(2)]
+    assert comparison_of(*sides).is_same
+
+
+@pytest.mark.parametrize("name", ["example", "puzzles", "mine_lo"])
+def test_the_name_of_a_set_may_be_any_word(name: str) -> None:
+    sides = []
+    for rate in (0.4, 0.5):
+        part = scored(100)
+        part["steps"][8] |= {"fsr": rate, "fsr_lo": rate, "fsr_hi": rate}
+        sides.append(run_scores("made", "trm", {name: part}))
+    assert comparison_of(*sides).num_others == 1
+
+
+def test_a_set_that_only_some_seeds_have_gets_no_line() -> None:
+    full, part = {"9x9": scored(100), "4x4": scored(9)}, {"9x9": scored(100)}
+    seeds = [
+        run_scores("made", "trm", sets, seed=seed, name=f"sudoku-trm-s{seed}")
+        for seed, sets in enumerate((full, part))
+    ]
+    assert [line.set for line in compared(revision("old", *seeds), revision("new", *seeds)).lines] == ["9x9"]
 
 
 def test_settings_that_a_run_uses_are_named_with_both_values() -> None:

@@ -138,8 +138,13 @@ def scores_table(comparison: "Comparison", lines: "Sequence[Line]", *, has_steps
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    from serrm.reporting.comparison import SAME
+    from serrm.reporting.comparison import ONLY_FIRST, ONLY_SECOND, SAME
     from serrm.reporting.paper import set_name
+
+    verdicts = {
+        ONLY_FIRST: f"only in {comparison.first.name}",
+        ONLY_SECOND: f"only in {comparison.second.name}",
+    }
 
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     for name in ("run", "set", "metric"):
@@ -151,45 +156,57 @@ def scores_table(comparison: "Comparison", lines: "Sequence[Line]", *, has_steps
     for line in lines:
         metric = f"{line.metric_name}, {line.steps} steps" if has_steps else line.metric_name
         scores = [
-            f"{score.value:.2f}" + ("" if score.sd is None else f" ± {score.sd:.2f}")
+            "—"
+            if score is None
+            else f"{score.value:.2f}" + ("" if score.sd is None else f" ± {score.sd:.2f}")
             for score in (line.first, line.second)
         ]
         mark = "" if line.are_pairs else "*"
-        difference = "" if line.verdict == SAME else f"{line.difference}{mark}"
-        table.add_row(line.run, set_name(line.set), metric, *scores, difference, line.verdict)
+        difference = "" if line.difference is None or line.verdict == SAME else f"{line.difference}{mark}"
+        word = verdicts.get(line.verdict, line.verdict)
+        table.add_row(line.run, set_name(line.set), metric, *scores, difference, word)
     return table
 
 
 def notes(comparison: "Comparison", root: Path, *, has_all: bool) -> Iterator[str]:
     """Remarks beneath the table: what intervals do not cover, and what else differs."""
-    from serrm.reporting.comparison import UNCLEAR
+    from serrm.reporting.comparison import SAME, UNCLEAR
+    from serrm.reporting.paper import set_name
     from serrm.reporting.seeds import seed_spreads
 
     yield from _headlines(comparison)
-    if not all(line.are_pairs for line in comparison.changed):
+    changed = [line for line in comparison.of_both if line.verdict != SAME]
+    if not all(line.are_pairs for line in changed):
         yield "* takes both samples as independent: of other puzzles, or of a score that is not kept puzzle by puzzle."
-    if any(line.verdict == UNCLEAR for line in comparison.changed):
+    if any(line.verdict == UNCLEAR for line in changed):
         yield "unclear: the interval takes the cells of a puzzle as independent, and is too narrow for a verdict."
-    if single := dict.fromkeys(line.key for line in comparison.changed if line.num_seeds == 1):
+    if single := [line for line in changed if line.num_seeds == 1]:
         yield "With one seed, the interval does not cover the noise of training, which other seeds would show."
-        for spread in seed_spreads(root, comparison.second.profile, single):
+        main = {line.key: line for line in single if line.is_main}
+        for spread in seed_spreads(root, comparison.second.profile, main):
+            line = main[spread.key]
             yield (
-                f"Between {spread.num_seeds} seeds of {'-'.join(spread.key)}, the score differs by up to "
-                f"{spread.points:.2f} points ({spread.source})."
+                f"Between {spread.num_seeds} seeds of {'-'.join(spread.key)}, {line.metric_name} on "
+                f"{set_name(line.set)} differs by up to {spread.points:.2f} points ({spread.source})."
             )
     for revision, names in zip((comparison.first, comparison.second), comparison.only, strict=True):
         if names:
             more = len(names) - NUM_NAMES
             parts = [*names[:NUM_NAMES], *([f"{more} more"] if more > 0 else [])]
             yield f"Only in {revision.name}: {', '.join(parts)}."
+    yield from _others(comparison, has_all=has_all)
+
+
+def _others(comparison: "Comparison", *, has_all: bool) -> Iterator[str]:
+    """The counts of numbers without a line, those that differ and those that only one revision has."""
+    where = "in curves, searches or equivariance"
+    if not has_all:
+        where = f"after other steps or of other metrics (see --all), {where}"
     if num := comparison.num_others:
-        if has_all:
-            yield f"{num} numbers without a line differ, such as those of curves, searches and equivariance."
-        else:
-            yield (
-                f"{num} other numbers differ: after other steps or of other metrics (see --all), in curves, searches "
-                "or equivariance."
-            )
+        yield f"{num} other numbers differ: {where}."
+    for revision, num in zip((comparison.first, comparison.second), comparison.num_only, strict=True):
+        if num:
+            yield f"{num} other numbers are only in {revision.name}: {where}."
 
 
 def _headlines(comparison: "Comparison") -> Iterator[str]:

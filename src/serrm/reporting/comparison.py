@@ -10,6 +10,8 @@ from math import isnan
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+import numpy as np
+
 from serrm.reporting.changes import changes_of
 from serrm.reporting.results import Key, Score, are_pairs, difference, grouped, score
 from serrm.reporting.revisions import WORKSPACE, Revision, active_profile, read_revision
@@ -19,12 +21,13 @@ from serrm.scoring.schema import Evaluation, ScoredSet
 
 BETTER, WORSE, UNDECIDED, SAME = "better", "worse", "not distinguishable", "the same"
 HIGHER, LOWER, UNKNOWN, UNCLEAR = "higher", "lower", "no interval", "unclear"
+ONLY_FIRST, ONLY_SECOND = "only in the first", "only in the second"
 # The verdicts on scores that differ, in the order of the summary.
 DIFFERENT: Final = (BETTER, WORSE, HIGHER, LOWER, UNDECIDED, UNCLEAR, UNKNOWN)
 
 
 class Line(NamedTuple):
-    """A score at both revisions."""
+    """A score at both revisions, or at the only one that has it."""
 
     run: str
     """The run's name, or data set, variant and number of seeds."""
@@ -33,42 +36,52 @@ class Line(NamedTuple):
     metric: str
     metric_name: str
     steps: int
-    first: Score
-    second: Score
-    difference: Difference
+    first: Score | None
+    second: Score | None
+    difference: Difference | None
+    """None if only one revision has the score."""
     verdict: str
     are_pairs: bool
     num_seeds: int
+    is_main: bool
+    """True for the main metric on the main set, the only score whose spread over seeds is looked up."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """The scores of two revisions, one line per score that both have.
+    """The scores of two revisions, one line per score.
 
     `num_others` is how many numbers differ and have no line, of the runs and sets that both revisions have: scores
-    after other numbers of steps and of other metrics, learning curves, searches, equivariance. `only` has, for the
-    first and for the second revision, the names of runs and of sets of runs that only this revision has. `headlines`
-    has the runs and sets whose headline steps differ: both numbers, and the number after which they are compared (None
-    if they have none in common).
+    after other numbers of steps and of other metrics, learning curves, searches, equivariance. `num_only` is how many
+    such numbers only the first revision has, and how many only the second. `only` has, for the first and for the second
+    revision, the names of runs and of sets of runs that only this revision has. `headlines` has the runs and sets whose
+    headline steps differ: both numbers, and the number after which they are compared (None if they have none in
+    common).
     """
 
     first: Revision
     second: Revision
     lines: tuple[Line, ...]
     num_others: int
+    num_only: tuple[int, int]
     only: tuple[tuple[str, ...], tuple[str, ...]]
     settings: Mapping[str, Sequence[str]]
     headlines: Mapping[tuple[str, str], tuple[int, int, int | None]] = field(default_factory=dict)
 
     @property
+    def of_both(self) -> list[Line]:
+        """The lines of scores that both revisions have."""
+        return [line for line in self.lines if line.difference is not None]
+
+    @property
     def changed(self) -> list[Line]:
-        """The lines whose scores differ."""
+        """The lines of scores that differ or that only one revision has."""
         return [line for line in self.lines if line.verdict != SAME]
 
     @property
     def is_same(self) -> bool:
         """True if both have the same runs with equal numbers and equal headline steps."""
-        return not (self.changed or self.num_others or any(self.only) or self.headlines)
+        return not (self.changed or self.num_others or any(self.num_only) or any(self.only) or self.headlines)
 
 
 def compare(
@@ -96,36 +109,55 @@ def compare(
 def compared(first: Revision, second: Revision, *, has_all: bool = False) -> Comparison:
     """Compare two revisions whose scores have been read."""
     first_runs, second_runs = grouped(first.runs.values()), grouped(second.runs.values())
-    lines = list[Line]()
-    for key in [key for key in second_runs if key in first_runs]:
-        runs = first_runs[key], second_runs[key]
-        for name, steps in _scored(*runs, has_all=has_all):
-            for metric, record in metrics_of(runs[1][0].kind).items():
-                first_score, second_score = (score(seeds, metric, name, steps) for seeds in runs)
-                if first_score and second_score and (has_all or record.is_listed):
-                    lines.append(_line(key, runs, name, metric, steps, first_score, second_score))
+    lines = [
+        line
+        for key in dict.fromkeys((*second_runs, *first_runs))
+        for line in _lines(key, (first_runs.get(key, []), second_runs.get(key, [])), has_all=has_all)
+    ]
     names = [name for name in second.runs if name in first.runs]
     changes = {name: list(changes_of(first, second, name)) for name in names}
+    others = [_others(first.runs[name], second.runs[name], lines) for name in names]
     return Comparison(
         first,
         second,
         lines=tuple(lines),
-        num_others=sum(_num_others(first.runs[name], second.runs[name], lines) for name in names),
+        num_others=sum(differ for differ, *_ in others),
+        num_only=(sum(num for _, num, _ in others), sum(num for *_, num in others)),
         only=(tuple(_missing(first, second)), tuple(_missing(second, first))),
         settings={name: settings for name, settings in changes.items() if settings},
         headlines=dict(_headlines(first, second)),
     )
 
 
-def _scored(
-    first: Sequence[Evaluation], second: Sequence[Evaluation], *, has_all: bool
-) -> Iterator[tuple[str, int]]:
-    """The sets that both have scored, with the numbers of steps to compare."""
-    for name, part in second[0].scored.items():
-        if all(name in run.scored for run in (*first, *second)):
-            for steps in part.steps if has_all else [_headline_steps(first[0].scored[name], part)]:
-                if steps is not None:
-                    yield name, steps
+Sides = tuple[
+    Sequence[Evaluation], Sequence[Evaluation]
+]  # all seeds at both revisions; one side may have none
+
+
+def _lines(key: Key, runs: Sides, *, has_all: bool) -> Iterator[Line]:
+    """The scores of a variant on a data set that all its seeds have at both revisions, or that only one side has."""
+    records = metrics_of((runs[1] or runs[0])[0].kind)
+    for name, steps in _scored(runs, has_all=has_all):
+        for metric, record in records.items():
+            first, second = (score(seeds, metric, name, steps) if seeds else None for seeds in runs)
+            if (first or second) and (has_all or record.is_listed):
+                yield _line(key, runs, name, metric, steps, first, second)
+
+
+def _scored(runs: Sides, *, has_all: bool) -> Iterator[tuple[str, int]]:
+    """The sets that a side's seeds have scored, with the numbers of steps to compare.
+
+    A set that some seeds of a side have and others have not is left out.
+    """
+    for name in dict.fromkeys(name for side in reversed(runs) for run in side for name in run.scored):
+        parts = [[run.scored[name] for run in side if name in run.scored] for side in runs]
+        if any(part and len(part) < len(side) for part, side in zip(parts, runs, strict=True)):
+            continue
+        sets = [part[0] for part in parts if part]
+        if has_all:
+            yield from ((name, steps) for steps in dict.fromkeys(sets[-1].steps | sets[0].steps))
+        elif (steps := _headline_steps(sets[0], sets[-1])) is not None:
+            yield name, steps
 
 
 def _headline_steps(first: ScoredSet, second: ScoredSet) -> int | None:
@@ -151,25 +183,31 @@ def _headlines(
 
 
 def _line(
-    key: Key,
-    runs: tuple[Sequence[Evaluation], Sequence[Evaluation]],
-    name: str,
-    metric: str,
-    steps: int,
-    first: Score,
-    second: Score,
+    key: Key, runs: Sides, name: str, metric: str, steps: int, first: Score | None, second: Score | None
 ) -> Line:
-    nums, label = (len(runs[0]), len(runs[1])), runs[1][0].name
+    nums, example = (len(runs[0]), len(runs[1])), (runs[1] or runs[0])[0]
+    record, label = metrics_of(example.kind)[metric], example.name
     if max(nums) > 1:
-        seeds = f"{nums[1]}" if nums[0] == nums[1] else f"{nums[0]}/{nums[1]}"
+        seeds = "/".join(f"{num}" for num in dict.fromkeys(nums) if num)
         label = f"{'-'.join(key)}, {seeds} seeds"
-    delta = difference(second, first)
-    is_equal = first.seeds == second.seeds and (
-        not are_pairs(first, second) or first.outcomes == second.outcomes
+    delta, pairs = None, False
+    if first and second:
+        delta, pairs = difference(second, first), are_pairs(first, second)
+        word = SAME if _are_equal(first, second) else verdict(delta, record)
+    else:
+        word = ONLY_FIRST if first else ONLY_SECOND
+    is_main = (name, metric) == (example.main_set, example.main_metric)
+    return Line(
+        label, key, name, metric, record.short, steps, first, second, delta, word, pairs, max(nums), is_main
     )
-    record, pairs = metrics_of(runs[1][0].kind)[metric], are_pairs(first, second)
-    word = SAME if is_equal else verdict(delta, record)
-    return Line(label, key, name, metric, record.short, steps, first, second, delta, word, pairs, max(nums))
+
+
+def _are_equal(first: Score, second: Score) -> bool:
+    """True if the seeds' values and intervals are equal, and the outcomes of the same puzzles."""
+    if np.shape(first.seeds) != np.shape(second.seeds):
+        return False
+    has_equal_numbers = np.array_equal(first.seeds, second.seeds, equal_nan=True)
+    return has_equal_numbers and (not are_pairs(first, second) or first.outcomes == second.outcomes)
 
 
 def verdict(delta: Difference, metric: Metric) -> str:
@@ -197,8 +235,8 @@ def _missing(one: Revision, other: Revision) -> Iterator[str]:
             yield from (f"{name} {of_set}" for of_set in run.scored if of_set not in other.runs[name].scored)
 
 
-def _num_others(first: Evaluation, second: Evaluation, lines: Iterable[Line]) -> int:
-    """The number of scores of a run that differ and have no line."""
+def _others(first: Evaluation, second: Evaluation, lines: Iterable[Line]) -> tuple[int, int, int]:
+    """How many numbers of a run have no line: those that differ, those only in the first, those only in the second."""
     with_line = {
         ("sets", line.set, "steps", line.steps, line.metric)
         for line in lines
@@ -207,12 +245,17 @@ def _num_others(first: Evaluation, second: Evaluation, lines: Iterable[Line]) ->
     unmatched = {
         name for name in first.sets | second.sets if not (name in first.scored and name in second.scored)
     }
-    first_numbers, second_numbers = numbers(first), numbers(second)
-    return sum(
-        first_numbers.get(key) != second_numbers.get(key)
-        for key in first_numbers | second_numbers
-        if key not in with_line and not (key[0] == "sets" and key[1] in unmatched)
+    first_numbers, second_numbers = (
+        {
+            key: number
+            for key, number in numbers(run).items()
+            if key not in with_line and not (key[0] == "sets" and key[1] in unmatched)
+        }
+        for run in (first, second)
     )
+    common = first_numbers.keys() & second_numbers.keys()
+    num_different = sum(first_numbers[key] != second_numbers[key] for key in common)
+    return num_different, len(first_numbers) - len(common), len(second_numbers) - len(common)
 
 
 COMPARED: Final = ("sets", "learning_curve", "first_verified", "guesses", "equivariance")
@@ -234,7 +277,8 @@ def numbers(run: Evaluation) -> dict[tuple[str | int, ...], Any]:
         if isinstance(value, Mapping | list | tuple):
             parts = value.items() if isinstance(value, Mapping) else enumerate(value)
             for key, part in parts:
-                if key not in NOT_COMPARED and not str(key).endswith(("_lo", "_hi")):
+                is_name = keys == ("sets",)  # which may be any word
+                if is_name or not (key in NOT_COMPARED or str(key).endswith(("_lo", "_hi"))):
                     yield from leaves(part, (*keys, key))
         elif value is not None:
             yield keys, value
@@ -244,28 +288,37 @@ def numbers(run: Evaluation) -> dict[tuple[str | int, ...], Any]:
 
 def summary(comparison: Comparison) -> str:
     """The comparison in one line."""
-    name, num, changed = comparison.first.name, len(comparison.lines), comparison.changed
+    name, num = comparison.first.name, len(comparison.of_both)
     if comparison.is_same:
         return f"the same as {name} to the last digit ({num} scores)"
+    changed = [line for line in comparison.of_both if line.verdict != SAME]
     counts = {word: sum(line.verdict == word for line in changed) for word in DIFFERENT}
     verdicts = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
     parts = [f"{len(changed)} of {num} scores differ from {name}{f' ({verdicts})' if verdicts else ''}"]
-    if not changed and comparison.num_others:
-        parts = [f"{num} scores are those of {name}, {comparison.num_others} other numbers differ"]
+    if not changed:
+        parts = [f"{num} scores are those of {name}"]
+        if comparison.num_others:
+            parts = [f"{parts[0]}, {comparison.num_others} other numbers differ"]
     if comparison.headlines:
         parts.append(f"{len(comparison.headlines)} headlines are after another number of steps")
-    parts += [
-        f"{len(names)} only in {revision.name}"
-        for revision, names in zip((comparison.first, comparison.second), comparison.only, strict=True)
-        if names
-    ]
+    for revision, word, num_others in zip(
+        (comparison.first, comparison.second), (ONLY_FIRST, ONLY_SECOND), comparison.num_only, strict=True
+    ):
+        if num_scores := sum(line.verdict == word for line in comparison.lines):
+            parts.append(
+                f"{num_scores} {'score is' if num_scores == 1 else 'scores are'} only in {revision.name}"
+            )
+        elif num_others:
+            parts.append(f"{num_others} other numbers are only in {revision.name}")
     return "; ".join(parts)
 
 
 def as_json(comparison: Comparison, *, has_all: bool = False) -> dict[str, Any]:
     """The comparison as plain data; only lines that differ, unless `has_all`."""
 
-    def of_score(value: Score) -> dict[str, Any]:
+    def of_score(value: Score | None) -> dict[str, Any] | None:
+        if value is None:
+            return None
         return {"value": value.value, "low": value.low, "high": value.high, "num_puzzles": value.num_puzzles}
 
     lines = comparison.lines if has_all else comparison.changed
@@ -273,8 +326,10 @@ def as_json(comparison: Comparison, *, has_all: bool = False) -> dict[str, Any]:
         "first": {"name": comparison.first.name, "profile": comparison.first.profile},
         "second": {"name": comparison.second.name, "profile": comparison.second.profile},
         "is_same": comparison.is_same,
-        "num_scores": len(comparison.lines),
+        "num_scores": len(comparison.of_both),
         "num_other_numbers": comparison.num_others,
+        "num_other_numbers_only_first": comparison.num_only[0],
+        "num_other_numbers_only_second": comparison.num_only[1],
         "only_first": list(comparison.only[0]),
         "only_second": list(comparison.only[1]),
         "headline_steps": [
@@ -293,7 +348,7 @@ def as_json(comparison: Comparison, *, has_all: bool = False) -> dict[str, Any]:
                 "steps": line.steps,
                 "first": of_score(line.first),
                 "second": of_score(line.second),
-                "difference": line.difference._asdict(),
+                "difference": line.difference._asdict() if line.difference else None,
                 "verdict": line.verdict,
                 "are_pairs": line.are_pairs,
             }
