@@ -89,7 +89,7 @@ def committed_overview(root: Path) -> dict[str, str]:
     if hard_sudoku.PROFILE not in reports:
         typer.echo(f"reports/{PICTURE}: left out, because it needs profile {hard_sudoku.PROFILE}", err=True)
         return {"README.md": overview([*reports.values()], None)}
-    points = hard_sudoku.points(reports[hard_sudoku.PROFILE], root)
+    points = hard_sudoku.points(reports, root)
     return {
         "README.md": overview([*reports.values()], hard_sudoku.caption(points)),
         "hard_sudoku.csv": hard_sudoku.to_csv(points),

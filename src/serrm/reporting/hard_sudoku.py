@@ -1,7 +1,8 @@
-"""Hard Sudoku solved against training FLOPs: our runs of profile `published`, the paper's models, and published peers.
+"""Hard Sudoku solved against training FLOPs: our runs, the paper's models, and published peers.
 
-Ours are looked up in the scores and in docs/experiments/hard_sudoku/guesses.json, the paper's in paper.yaml with
-the FLOPs of profile `paper`, and the peers in docs/experiments/hard_sudoku/peers.csv, which names their sources.
+Ours are those of profiles `published` and `gpu_sudoku` and of docs/experiments/hard_sudoku/guesses.json. The paper's
+are in paper.yaml, with the FLOPs of profile `paper`, and the peers in docs/experiments/hard_sudoku/peers.csv, which
+names their sources.
 """
 
 import json
@@ -20,7 +21,8 @@ from serrm.reporting.paper import load_paper, model_name
 from serrm.reporting.results import Report, over_seeds, score, search_score
 from serrm.reporting.style import style
 
-PROFILE: Final = "published"
+PROFILE: Final = "published"  # without which there is no picture
+PROFILES: Final = (PROFILE, "gpu_sudoku")
 FOLDER: Final = Path("docs/experiments/hard_sudoku")
 OURS, PAPERS, PEERS = "ours", "the paper", "others"
 MARKERS: Final = {OURS: "o", PAPERS: "s", PEERS: "D"}
@@ -34,7 +36,7 @@ DECADES_TO_LABEL: Final = 0.1  # the gap between a marker and its label, likewis
 # Another marker is beside one, and would be hidden by a label, within these bounds.
 NEIGHBOUR_FLOPS: Final = (1.3, 3.0)  # ratio of FLOPs
 NEIGHBOUR_PERCENT: Final = 8.0
-NUM_TRAINING: Final = 1_000  # puzzles of Sudoku-Extreme, in the paper and in profile `published`
+NUM_TRAINING: Final = 1_000  # puzzles of Sudoku-Extreme, in the paper and in PROFILES
 OWN_TEST_FILE, SUBSTITUTE = "Sudoku-Extreme's test file", "a substitute for Sudoku-Extreme's test file"
 
 
@@ -59,12 +61,13 @@ class FlopsPoint(NamedTuple):
     source: str
 
 
-def points(report: Report, root: Path) -> list[FlopsPoint]:
-    """All points: ours of profile `published`, the paper's, the peers'."""
-    return [*_ours(report, root), *_papers(report), *_peers(root)]
+def points(reports: Mapping[str, Report], root: Path) -> list[FlopsPoint]:
+    """All points: ours of PROFILES and of the long search, the paper's, the peers'."""
+    ours = [point for name in PROFILES if name in reports for point in _of_profile(name, reports[name])]
+    return [*ours, _long_search(root), *_papers(reports[PROFILE]), *_peers(root)]
 
 
-def _ours(report: Report, root: Path) -> Iterator[FlopsPoint]:
+def _of_profile(profile: str, report: Report) -> Iterator[FlopsPoint]:
     for (_, variant), runs in report.results.items():
         scores = {"one attempt": score(runs, "fsr", "9x9")}
         if searches := [search for run in runs for search in run.guesses[-1:]]:
@@ -74,7 +77,8 @@ def _ours(report: Report, root: Path) -> Iterator[FlopsPoint]:
         for attempts, result in scores.items():
             if result is None:
                 continue
-            name = f"{model_name(variant)}, {attempts}"
+            where = "" if profile == PROFILE else f" ({profile})"
+            name = f"{model_name(variant)}{where}, {attempts}"
             yield FlopsPoint(
                 by=OURS,
                 system=f"{name}, {len(result.seeds)} seeds" if len(result.seeds) > 1 else name,
@@ -88,12 +92,16 @@ def _ours(report: Report, root: Path) -> Iterator[FlopsPoint]:
                 num_puzzles=result.num_puzzles,
                 has_search=attempts != "one attempt",
                 puzzles=SUBSTITUTE,
-                source=f"reports/{PROFILE}/metrics.json",
+                source=f"reports/{profile}/metrics.json",
             )
+
+
+def _long_search(root: Path) -> FlopsPoint:
+    """The packaged checkpoint with the most guesses that were tried."""
     path = FOLDER / "guesses.json"
     search = json.loads((root / path).read_text(encoding="utf-8"))
     last = search["within"][-1]
-    yield FlopsPoint(
+    return FlopsPoint(
         by=OURS,
         system=f"{search['checkpoint']}, at most {last['steps']:,} steps",
         family="se_rrm",
