@@ -56,7 +56,8 @@ NOTES: Final = (
     "have one seed, the interval does not cover other seeds.",
     f"'Comparable' means that the interval of the difference lies within ±{MARGIN:g} points, and 'not behind' that it "
     f"lies above -{MARGIN:g} and not wholly below zero. If all scores are below {MARGIN:g}, the highest score replaces "
-    f"{MARGIN:g}. 'Nearly none' means less than {NEARLY_NONE:g}%. The paper gives no such bounds.",
+    f"{MARGIN:g}. 'Nearly none' means that no puzzle is solved, or that the interval lies below {NEARLY_NONE:g}%. The "
+    "paper gives no such bounds.",
     "A claim holds in part if some parts hold and others fail, are undecided or are not tested. It does not hold if no "
     "part holds and at least one fails.",
 )

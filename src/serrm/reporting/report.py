@@ -104,7 +104,7 @@ def headline_scores(runs: Sequence[Evaluation]) -> dict[str, dict[str, float]]:
 
 
 def write_curves(runs: Sequence[Evaluation], folder: Path) -> None:
-    """Write depth.csv and learning.csv for `dvc plots`, in percent; `solved` is the metric of tables 1 and 3."""
+    """Write depth.csv and learning.csv for `dvc plots`, rates in percent; `solved` is the main metric of the task."""
     depth, learning = list[dict[str, Any]](), list[dict[str, Any]]()
     has_seeds = len({run.seed for run in runs}) > 1
     for run in runs:
@@ -136,7 +136,8 @@ def training_curves(runs: Sequence[Evaluation], logs: Mapping[str, Sequence[Reco
 def _rates(run: Evaluation, scores: Mapping[str, float]) -> dict[str, float | None]:
     metrics = {"solved": run.main_metric, "gpa": "gpa"}
     return {
-        name: round(100 * scores[metric], 2) if metric in scores else None for name, metric in metrics.items()
+        name: round(in_percent(run.kind, metric, scores)[0], 2) if metric in scores else None
+        for name, metric in metrics.items()
     }
 
 

@@ -57,7 +57,7 @@ def score(
     runs: Sequence[Evaluation], metric: str, of_set: str | None = None, steps: int = HEADLINE_STEPS
 ) -> Score | None:
     """The score of all seeds of a variant on a set, by default on the main one; None if a seed has none."""
-    parts = [run.scored.get(of_set or run.main_set) for run in runs]
+    parts = [run.scored.get(run.main_set if of_set is None else of_set) for run in runs]
     scored = [(part, part.steps[steps]) for part in parts if part and metric in part.steps.get(steps, {})]
     if not scored or len(scored) < len(runs):
         return None
@@ -72,7 +72,7 @@ def score(
 
 def headline_score(runs: Sequence[Evaluation], of_set: str | None = None) -> Score | None:
     """The main metric of all seeds of a variant after the headline steps of a set, by default of the main one."""
-    part = runs[0].scored.get(of_set or runs[0].main_set)
+    part = runs[0].scored.get(runs[0].main_set if of_set is None else of_set)
     return score(runs, runs[0].main_metric, of_set, part.headline_steps) if part else None
 
 

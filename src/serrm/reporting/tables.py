@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 import pandas as pd
 
-from serrm.inference.settings import HEADLINE_STEPS
+from serrm.inference.settings import GUESS_STEPS, HEADLINE_STEPS
 from serrm.models.families import FAMILIES
 from serrm.puzzles.arc.grids import MAX_SIDE
 from serrm.puzzles.task import ArcTask, GridTask
@@ -27,7 +27,7 @@ from serrm.reporting.results import (
     search_score,
 )
 from serrm.scoring.metrics import METRICS, PASS_AT, metrics_of
-from serrm.scoring.schema import ComputePoint, Evaluation, ScoredSet
+from serrm.scoring.schema import ComputePoint, Evaluation, ScoredSet, TaskTypeRow
 
 CANNOT_EXTRAPOLATE, QUOTED = "cannot extrapolate", "†"
 PAPERS_SE_RRM: Final = "SE-RRM, paper"
@@ -64,7 +64,8 @@ class Table(NamedTuple):
     notes: Sequence[str] = ()
 
 
-Columns = Mapping[str, tuple[str | None, str]]  # heading → test set (None: the main set) and metric
+NO_SET: Final = ""  # in place of a test set's name: there is no such set
+Columns = Mapping[str, tuple[str, str]]  # heading → test set and metric
 
 
 class Entry(NamedTuple):
@@ -259,68 +260,86 @@ def file_sets_table(report: Report) -> pd.DataFrame:
     """Scores on the test sets of users' files: a row per variant and test set, over all seeds."""
     rows = []
     for (data_set, variant), runs in report.results.items():
+        metrics = {"Solved": runs[0].main_metric, "GPA": "gpa", **further_metrics()}
         for name, part in runs[0].sets.items():
             if part.of_file is None:
                 continue
-            row = [task_name(data_set), name, model_name(variant)]
+            row = {"Task": task_name(data_set), "Puzzles": name, "Model": model_name(variant)}
             if isinstance(part, ScoredSet):
                 steps = part.headline_steps
-                solved, gpa = (score(runs, metric, name, steps) for metric in (runs[0].main_metric, "gpa"))
-                row += [f"{part.num_puzzles:,}", str(steps), str(solved or DASH), str(gpa or DASH)]
+                scores = {heading: score(runs, metric, name, steps) for heading, metric in metrics.items()}
+                row |= {"n": f"{part.num_puzzles:,}", "Steps": str(steps)}
+                row |= {heading: str(result) for heading, result in scores.items() if result}
             else:
-                row += [DASH, DASH, CANNOT_EXTRAPOLATE, DASH]
+                row["Solved"] = CANNOT_EXTRAPOLATE
             rows.append(row)
-    return pd.DataFrame(rows, columns=["Task", "Puzzles", "Model", "n", "Steps", "Solved", "GPA"])
+    further = [heading for heading in further_metrics() if any(heading in row for row in rows)]
+    columns = ["Task", "Puzzles", "Model", "n", "Steps", "Solved", "GPA", *further]
+    return pd.DataFrame(rows, columns=columns).fillna(DASH)
 
 
 def criteria_table(report: Report) -> pd.DataFrame:
     """FSR, the rates of answers that obey the task's rules, and GPA: a row per data set and variant."""
 
-    def columns(task: str) -> Columns:
-        rules = {metric.short: (None, name) for name, metric in metrics_of(task).items() if metric.meaning}
-        return {"FSR": (None, "fsr"), **rules, "GPA": (None, "gpa")} if rules else {}
+    def columns(run: Evaluation) -> Columns:
+        rules = {metric.short: name for name, metric in metrics_of(run.kind).items() if metric.meaning}
+        metrics = {"FSR": "fsr", **rules, "GPA": "gpa"} if rules else {}
+        return {heading: (run.main_set, metric) for heading, metric in metrics.items()}
 
     return _scores(report, columns)
 
 
 def meanings_of_criteria(results: Results) -> Iterator[str]:
-    """The meaning of every rule, one line per rule."""
+    """What FSR and every rule count, one line each, for the tasks with rules."""
     for task in dict.fromkeys(run.kind for run in all_runs(results)):
-        for metric in metrics_of(task).values():
-            if metric.meaning:
-                yield f'{TASKS[task].name}: "{metric.name}" counts {metric.meaning}.'
+        rules = [metric for metric in metrics_of(task).values() if metric.meaning]
+        if rules:
+            is_any = TASKS[task].right_answers == "any"
+            counted = "every answer that solves the puzzle" if is_any else "exact matches with the label"
+            yield f"{TASKS[task].name}: FSR counts {counted}."
+        for metric in rules:
+            yield f'{TASKS[task].name}: "{metric.name}" counts {metric.meaning}.'
 
 
 def pass_at_k_table(report: Report) -> pd.DataFrame:
     """pass@k for every k: a row per ARC-AGI data set and variant."""
-    return _scores(report, lambda task: {f"pass@{k}": (None, f"pass_at_{k}") for k in PASS_AT})
+    return _scores(report, lambda run: {f"pass@{k}": (run.main_set, f"pass_at_{k}") for k in PASS_AT})
 
 
 def task_types_table(report: Report) -> pd.DataFrame:
     """pass@2 with three choices of the task-type embedding: a row per ARC-AGI data set and variant."""
-    sets = {"Own": None, "Zeros": "evaluation, blank task type", "Random": "evaluation, random task type"}
-    return _scores(report, lambda task: {name: (of_set, "pass_at_2") for name, of_set in sets.items()})
+    headings: dict[str, TaskTypeRow] = {"Own": "right", "Zeros": "blank", "Random": "random"}
+
+    def columns(run: Evaluation) -> Columns:
+        sets = {part.task_type_row: name for name, part in run.scored.items()}
+        return {heading: (sets.get(row, NO_SET), "pass_at_2") for heading, row in headings.items()}
+
+    return _scores(report, columns)
 
 
 def further_metrics_table(report: Report) -> pd.DataFrame:
     """Metrics that are neither in the paper nor rules of a task: a row per data set and variant."""
-    columns = {
-        metric.short: (None, name)
-        for name, metric in METRICS.items()
-        if metric.values and name not in ("fsr", "gpa")
+    metrics = further_metrics()
+    return _scores(
+        report, lambda run: {heading: (run.main_set, metric) for heading, metric in metrics.items()}
+    )
+
+
+def further_metrics() -> dict[str, str]:
+    """The metrics that are neither in the paper nor rules of a task, by their headings."""
+    return {
+        metric.short: name for name, metric in METRICS.items() if metric.values and name not in ("fsr", "gpa")
     }
-    return _scores(report, lambda task: columns)
 
 
-def _scores(report: Report, columns: Callable[[str], Columns]) -> pd.DataFrame:
-    """A row per data set and variant with a score; `columns` is a function from a task to its columns."""
+def _scores(report: Report, columns: Callable[[Evaluation], Columns]) -> pd.DataFrame:
+    """A row per data set and variant with a score; `columns` is a function from a run to its columns."""
     rows = []
     for (data_set, variant), runs in report.results.items():
         part = runs[0].scored.get(runs[0].main_set)
         steps = part.headline_steps if part else HEADLINE_STEPS
         scores = {
-            name: score(runs, metric, of_set, steps)
-            for name, (of_set, metric) in columns(runs[0].kind).items()
+            name: score(runs, metric, of_set, steps) for name, (of_set, metric) in columns(runs[0]).items()
         }
         if any(scores.values()):
             num = counts_text(value.num_puzzles for value in scores.values() if value)
@@ -425,8 +444,8 @@ OTHER_TABLES: Final = {
     ),
     "criteria": OtherTable(
         "Answers that obey the rules",
-        "FSR counts exact matches, and GPA counts the blank squares that are right. The other columns count answers "
-        "that obey a rule of the task, whether or not they match the label.",
+        "GPA counts the blank squares that are right. The columns between FSR and GPA count answers that obey a rule "
+        "of the task, whether or not they match the label.",
         criteria_table,
         meanings_of_criteria,
     ),
@@ -444,15 +463,15 @@ OTHER_TABLES: Final = {
     ),
     "metrics": OtherTable(
         "Further metrics",
-        "Metrics that are neither in the paper nor rules of a task, on the set trained on: rates in percent, means as "
-        "they are.",
+        "Metrics that are neither in the paper nor rules of a task, on the test set of the size trained on. Rates are "
+        "percentages with Wilson intervals, and means are in their own unit with normal intervals.",
         further_metrics_table,
     ),
     "compute": OtherTable(
         "Test-time compute",
         'The table shows how many puzzles of the trained size are solved. "First verified answer" is one attempt that '
-        'stops at a verified answer; with "guesses", further attempts of 4 steps each follow. Mean steps and FLOPs are '
-        "those of all attempts at a puzzle.",
+        f'stops at a verified answer; with "guesses", further attempts of {GUESS_STEPS} steps each follow. Mean steps '
+        "and FLOPs are those of all attempts at a puzzle.",
         compute_table,
     ),
     "runs": OtherTable(
