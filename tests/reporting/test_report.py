@@ -26,7 +26,10 @@ from serrm.puzzles.tasks import TASKS
 from serrm.reporting.claims import FAILS, HOLDS, UNDECIDED, UNTESTED
 from serrm.reporting.conclusion import conclusion
 from serrm.reporting.figures import depth, learning_curves, permuted
-from serrm.reporting.paper import load_paper
+from serrm.reporting.formats import Table, flops_text, to_csv, to_latex, to_markdown
+from serrm.reporting.headline import BEGIN, END, headline
+from serrm.reporting.paper import CANNOT_EXTRAPOLATE, load_paper
+from serrm.reporting.paper_tables import entries_of
 from serrm.reporting.report import (
     Inputs,
     all_tables,
@@ -36,22 +39,8 @@ from serrm.reporting.report import (
     table_files,
     write_curves,
 )
-from serrm.reporting.results import all_runs, make_report, read_committed, read_runs
-from serrm.reporting.tables import (
-    BEGIN,
-    CANNOT_EXTRAPOLATE,
-    END,
-    Table,
-    build_tables,
-    entries_of,
-    flops_text,
-    headline,
-    main_models,
-    to_csv,
-    to_latex,
-    to_markdown,
-    total_flops,
-)
+from serrm.reporting.results import all_runs, main_models, make_report, read_committed, read_runs, total_flops
+from serrm.reporting.tables import build_tables
 from serrm.scoring.metrics import MEAN, METRICS, Metric
 from serrm.scoring.schema import Evaluation, read_profile_scores, write_evaluation
 from tests.reporting.conftest import (

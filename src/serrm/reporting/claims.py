@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 import pandas as pd
 
 from serrm.inference.settings import HEADLINE_STEPS
+from serrm.reporting.formats import Table
 from serrm.reporting.paper import Check, load_paper, model_name, set_name, task_name
 from serrm.reporting.results import (
     Report,
@@ -24,7 +25,6 @@ from serrm.reporting.results import (
     runs_on,
     score,
 )
-from serrm.reporting.tables import Table
 from serrm.scoring.intervals import Difference
 from serrm.scoring.metrics import METRICS
 from serrm.scoring.schema import Evaluation

@@ -3,9 +3,8 @@
 from typing import NamedTuple
 
 from serrm.inference.settings import HEADLINE_STEPS
-from serrm.reporting.paper import model_name
-from serrm.reporting.results import Report, Score, difference, headline_score
-from serrm.reporting.tables import main_models, puzzle_set
+from serrm.reporting.paper import model_name, puzzle_set
+from serrm.reporting.results import Report, Score, difference, headline_score, main_models
 from serrm.scoring.metrics import metrics_of
 
 

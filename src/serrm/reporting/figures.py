@@ -20,10 +20,10 @@ from serrm.drawing.puzzles import DrawnPuzzle, Panel, as_tokens
 from serrm.inference.settings import equivariance_steps
 from serrm.models.families import FAMILIES
 from serrm.puzzles.tasks import TASKS
+from serrm.reporting.other_tables import compute_points
 from serrm.reporting.paper import load_paper, model_name, task_name
-from serrm.reporting.results import Report, Score, all_runs, curve, runs_on, score, search_score
+from serrm.reporting.results import Report, Score, all_runs, curve, main_models, runs_on, score, search_score
 from serrm.reporting.style import style
-from serrm.reporting.tables import compute_points, main_models
 from serrm.scoring.metrics import METRICS, RATE, Metric, metrics_of
 from serrm.scoring.schema import Evaluation, PermutedPuzzle
 from serrm.training.log import Record

@@ -15,9 +15,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from serrm.models.families import FAMILIES
-from serrm.reporting import figures, tables
+from serrm.reporting import figures, formats
 from serrm.reporting.paper import load_paper, model_name
-from serrm.reporting.results import Report, over_seeds, score, search_score
+from serrm.reporting.results import Report, over_seeds, score, search_score, total_flops
 from serrm.reporting.style import style
 
 PROFILE: Final = "published"
@@ -80,7 +80,7 @@ def _ours(report: Report, root: Path) -> Iterator[FlopsPoint]:
                 system=f"{name}, {len(result.seeds)} seeds" if len(result.seeds) > 1 else name,
                 family=runs[0].model_info.family,
                 num_training=NUM_TRAINING,
-                flops=float(tables.total_flops(runs[0], report)),
+                flops=float(total_flops(runs[0], report)),
                 is_estimated=False,
                 solved=result.value,
                 low=result.low,
@@ -156,7 +156,7 @@ def to_csv(points: Sequence[FlopsPoint]) -> str:
     """The points as a CSV file."""
     frame = pd.DataFrame(points).astype({"num_puzzles": "Int64"})
     frame["flops"] = [f"{flops:.3e}".replace("e+", "e") for flops in frame["flops"]]
-    return tables.to_csv(frame)
+    return formats.to_csv(frame)
 
 
 def caption(points: Sequence[FlopsPoint]) -> str:
@@ -164,7 +164,7 @@ def caption(points: Sequence[FlopsPoint]) -> str:
 
     def num_puzzles(by: str, has_search: bool = False) -> str:
         same = [point for point in points if (point.by, point.has_search) == (by, has_search)]
-        return tables.counts_text(point.num_puzzles for point in same)
+        return formats.counts_text(point.num_puzzles for point in same)
 
     other_training_sets = {
         point.system.partition(",")[0]: f"{point.num_training:,}"

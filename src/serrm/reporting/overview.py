@@ -11,18 +11,10 @@ import pandas as pd
 
 from serrm.models.families import FAMILIES
 from serrm.reporting.claims import FAILS, HOLDS, PARTLY, UNTESTED, Part, judge, overall
+from serrm.reporting.formats import flops_text, markdown
 from serrm.reporting.paper import DASH, PaperColumn, PaperEntry, PaperRow, ScoreTable, load_paper, task_name
-from serrm.reporting.results import Cost, Report
-from serrm.reporting.tables import (
-    Entry,
-    by_set,
-    describe_test_set,
-    entries_of,
-    flops_text,
-    markdown,
-    paper_text,
-    total_flops,
-)
+from serrm.reporting.paper_tables import Entry, by_set, describe_test_set, entries_of, paper_text
+from serrm.reporting.results import Cost, Report, total_flops
 from serrm.scoring.metrics import METRICS
 
 BEGIN: Final = "<!-- serrm overview: begin -->"

@@ -12,6 +12,7 @@ import numpy as np
 
 from serrm.config import RANDOM, Params
 from serrm.inference.settings import HEADLINE_STEPS
+from serrm.models.families import FAMILIES
 from serrm.puzzles.tasks import alphabet
 from serrm.reporting.recipes import ComposedSettings, Setting, setting_differences
 from serrm.scoring import intervals
@@ -255,3 +256,29 @@ def make_report(params: Params, paper_params: Params, runs: Iterable[Evaluation]
     init = {name: run.init for name, run in params.runs.items() if run.init != RANDOM}
     cost = paper_costs(paper_params)
     return Report(params.profile, grouped(runs), settings, from_paper, flops_of, init, cost)
+
+
+def main_models(results: Results) -> list[str]:
+    """The families with a run of their name, and the other variant with the highest score on the first data set."""
+    (first, _), *_ = results
+    scores = {
+        variant: headline_score(runs)
+        for (data_set, variant), runs in results.items()
+        if data_set == first and variant not in FAMILIES
+    }
+    values = {variant: result.value for variant, result in scores.items() if result}
+    best = sorted(values, key=lambda variant: values[variant])[-1:]  # empty without another variant
+    variants = {variant for _, variant in results}
+    return [*(family for family in FAMILIES if family in variants), *best]
+
+
+def total_flops(run: Evaluation, report: Report) -> int:
+    """FLOPs of a run and of those runs of the profile whose weights it starts from."""
+    folder = f"{report.profile}/runs"
+    runs = {f"{folder}/{member.name}": member for member in all_runs(report.results)}
+    total, checkpoint = 0, f"{folder}/{run.name}"
+    while checkpoint in runs:
+        member = runs.pop(checkpoint)  # no run counts twice
+        total += member.training.flops
+        checkpoint = report.init.get(member.name, "")
+    return total
