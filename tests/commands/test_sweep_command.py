@@ -73,7 +73,8 @@ def test_two_points_are_compared_with_all_their_seeds(capsys: pytest.CaptureFixt
     found = json.loads(capsys.readouterr().out)
     (line,) = (line for line in found["scores"] if line["metric"] == "fsr")
     assert (line["num_seeds"], line["first"]["value"], line["second"]["value"]) == (2, 30, 65)
-    assert found["settings"] == {NAME: ["recipes.sudoku.trm.learning_rate 0.001 → 0.01"]}
+    change = ["recipes.sudoku.trm.learning_rate 0.001 → 0.01"]
+    assert found["settings"] == {"sudoku-trm-s0": change, "sudoku-trm-s1": change}
     assert found["only_first"] == found["only_second"] == []
 
 
@@ -145,6 +146,19 @@ def test_checkpoints_that_one_seed_starts_from_are_points(
     assert main(["sweep", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)
     assert [row["init"] for row in rows] == ["made/runs/base-s1", "made/runs/base-s2"]
+
+
+@pytest.mark.usefixtures("project")
+def test_the_order_of_seeds_is_no_change(capsys: pytest.CaptureFixture[str]) -> None:
+    """The params file of a point is that of its first experiment, which has one of the seeds."""
+    assert main(["compare", "rate-1,rate-2", "rate-10,rate-3", "--json"]) == 0
+    settings = json.loads(capsys.readouterr().out)["settings"]
+    assert {change for changes in settings.values() for change in changes} == {
+        "recipes.sudoku.trm.learning_rate 0.001 → 0.01"
+    }
+    assert main(["compare", "rate-1", "other", "--json"]) == 0
+    changes = json.loads(capsys.readouterr().out)["settings"][NAME]
+    assert f"runs.{NAME}.seed 0 → 3" in changes, "another seed under the same name is one"
 
 
 @pytest.mark.usefixtures("project")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from serrm.core.project import git
-from serrm.reporting.changes import value_text, values_used_by
+from serrm.reporting.changes import INIT, SEED, value_text, values_used_by
 from serrm.reporting.results import Key, Score, score
 from serrm.reporting.revisions import UnknownRevision, experiments, read_revision
 from serrm.scoring.schema import Evaluation
@@ -66,18 +66,15 @@ def _in_order(name: str) -> tuple[str, int]:
 
 
 def _settings_of_point(params: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """The settings of a run that the other seeds of its point share, by keys that do not name the run.
+    """The settings of a run that the other seeds of its point share.
 
     The run's seed is left out. A checkpoint to start from loses its number if that is the run's own, because every
     seed of a variant may continue the run of its own number.
     """
-    values = {
-        key.replace(f"runs.{name}.", "runs.", 1): value for key, value in values_used_by(params, name).items()
-    }
-    values.pop("runs.seed", None)
-    number = name.rpartition("-")[2]
-    if "runs.init" in values:
-        values["runs.init"] = str(values["runs.init"]).removesuffix(f"-{number}")
+    values = values_used_by(params, name)
+    values.pop(SEED, None)
+    if INIT in values:
+        values[INIT] = str(values[INIT]).removesuffix(f"-{name.rpartition('-')[2]}")
     return values
 
 
