@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 import pandas as pd
 
+from serrm.core.project import PAPER
 from serrm.inference.settings import HEADLINE_STEPS
 from serrm.reporting.formats import Table
 from serrm.reporting.paper import Check, load_paper, model_name, set_name, task_name
@@ -277,7 +278,8 @@ def every_depth(report: Report, check: Check) -> Iterator[Part]:
             if len(scores) == len(check.models):
                 verdict, deciding = ahead(0.0, *scores.values())
                 evidence = f"{METRICS['fsr'].name}: {deciding}."
-            yield Part(f"after {steps} step{'s' * (steps > 1)}: {check.words}", verdict, evidence)
+            label = "after 1 step" if steps == 1 else f"after {steps} steps"
+            yield Part(f"{label}: {check.words}", verdict, evidence)
 
 
 def by_steps(report: Report, check: Check) -> dict[int, dict[str, Score]]:
@@ -438,7 +440,7 @@ def claims_table(report: Report) -> Table:
         f"{len(judged)} claims, checked on this profile's data and model sizes ({tally(judged)}). A model is ahead "
         "only if the 95% interval of the difference lies wholly above zero, or above the stated number of points."
     )
-    notes = [*[OTHER_SETTINGS] * (report.profile != "paper"), *NOTES]
+    notes = NOTES if report.profile == PAPER else [OTHER_SETTINGS, *NOTES]
     return Table(
         "claims", "The paper's claims, checked", caption, pd.DataFrame(lines, columns=COLUMNS), notes
     )
@@ -448,5 +450,6 @@ def tally(judged: Mapping[str, Sequence[Part]]) -> str:
     """Number of claims by verdict, such as "5 hold, 1 holds in part, …"."""
     counts = Counter(overall(parts) for parts in judged.values())
     return ", ".join(
-        f"{counts[verdict]} {words[counts[verdict] != 1]}" for verdict, words in VERDICTS.items()
+        f"{counts[verdict]} {one if counts[verdict] == 1 else several}"
+        for verdict, (one, several) in VERDICTS.items()
     )

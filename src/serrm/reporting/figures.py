@@ -225,7 +225,7 @@ def permuted(report: Report, task: str) -> str:
     if not rows:
         return ""
     nums = sorted({steps_of_permuted(run) for run, _ in rows})
-    steps = f"{' or '.join(map(str, nums))} step{'s' * (nums != [1])}"
+    steps = "1 step" if nums == [1] else f"{' or '.join(map(str, nums))} steps"
     marked = "Cross:" if TASKS[task].look.has_crosses else "Orange:"
     about = (
         f"x: of profile {report.profile}'s test puzzles the first for which f(πx) ≠ πf(x), or the first of all; "

@@ -21,11 +21,15 @@ END: Final = "<!-- serrm headline {}: end -->"
 
 
 class HeadlineRow(NamedTuple):
-    """A test set in the headline: its data set, number of puzzles, texts by column, and the paper's puzzles."""
+    """A test set in the headline: its data set, number of puzzles, texts by column, and the paper's puzzles.
+
+    `has_other_steps` is true if a score is not after HEADLINE_STEPS.
+    """
 
     data_set: str
     num: int
     texts: dict[str, str]
+    has_other_steps: bool
     paper_puzzles: str
 
 
@@ -61,7 +65,24 @@ def headline(report: Report) -> Headline:
     first_runs = {
         data_set: {variant: seeds[0] for variant, seeds in runs[data_set].items()} for data_set, *_ in rows
     }
-    lines = [row.texts for row in rows]
+    lines = [*(row.texts for row in rows), *_cost_lines(report, rows, first_runs)]
+    has_arc = any(
+        isinstance(TASKS[run.kind], ArcTask) for run_of in first_runs.values() for run in run_of.values()
+    )
+    has_seeds = any(len(seeds) > 1 for (_, variant), seeds in results.items() if variant in variants)
+    small = [row.texts["Test puzzles"] for row in all_rows if row.num < min_puzzles]
+    omitted = [f"The table omits sets of fewer than {min_puzzles} puzzles ({'; '.join(small)})."]
+    notes = _headline_notes(rows, has_arc=has_arc, has_seeds=has_seeds)
+    return Headline(pd.DataFrame(lines).fillna(DASH), notes, omitted if small else [])
+
+
+def _cost_lines(
+    report: Report, rows: Sequence[HeadlineRow], first_runs: Mapping[str, Mapping[str, Evaluation]]
+) -> Iterator[dict[str, str]]:
+    """The parameters on the first data set, and the training FLOPs on every one.
+
+    `first_runs` has a run by data set and variant.
+    """
     for index, (data_set, run_of) in enumerate(first_runs.items()):
         parameters = {
             model_name(variant): f"{run.model_info.parameters:,}" for variant, run in run_of.items()
@@ -74,22 +95,14 @@ def headline(report: Report) -> Headline:
         if cost and any(PAPERS_SE_RRM in row.texts for row in rows if row.data_set == data_set):
             parameters[PAPERS_SE_RRM], flops[PAPERS_SE_RRM] = f"{cost.parameters:,}", flops_text(cost.flops)
         if index == 0:
-            lines.append({"Test puzzles": f"{task_name(data_set)}: parameters"} | parameters)
-        lines.append({"Test puzzles": f"{task_name(data_set)}: training FLOPs"} | flops)
-    has_arc = any(
-        isinstance(TASKS[run.kind], ArcTask) for run_of in first_runs.values() for run in run_of.values()
-    )
-    has_seeds = any(len(seeds) > 1 for (_, variant), seeds in results.items() if variant in variants)
-    small = [row.texts["Test puzzles"] for row in all_rows if row.num < min_puzzles]
-    omitted = [f"The table omits sets of fewer than {min_puzzles} puzzles ({'; '.join(small)})."]
-    notes = _headline_notes(rows, has_arc=has_arc, has_seeds=has_seeds)
-    return Headline(pd.DataFrame(lines).fillna(DASH), notes, omitted if small else [])
+            yield {"Test puzzles": f"{task_name(data_set)}: parameters"} | parameters
+        yield {"Test puzzles": f"{task_name(data_set)}: training FLOPs"} | flops
 
 
 def _headline_notes(rows: Sequence[HeadlineRow], *, has_arc: bool, has_seeds: bool) -> list[str]:
     by_two = " (on ARC-AGI, by one of two answers)" if has_arc else ""
     steps = f"{HEADLINE_STEPS} supervision steps"
-    if any(" after " in text for row in rows for text in row.texts.values()):
+    if any(row.has_other_steps for row in rows):
         steps += ", or the number after a score"
     notes = [
         f"Scores are percentages of n puzzles solved exactly{by_two} after {steps}, with "
@@ -131,7 +144,8 @@ def _headline_rows(
         paper_puzzles = ""
         if is_own_set and (column := _paper_column(results, first_run, of_set)):
             texts[PAPERS_SE_RRM], paper_puzzles = column
-        yield HeadlineRow(data_set, num, texts, paper_puzzles)
+        has_other_steps = any(steps[variant] != HEADLINE_STEPS for variant, value in scores.items() if value)
+        yield HeadlineRow(data_set, num, texts, has_other_steps, paper_puzzles)
 
 
 def _paper_column(results: Results, run: Evaluation, of_set: str) -> tuple[str, str] | None:
@@ -159,7 +173,7 @@ def _with_most_seeds(results: Results, family: str) -> str:
 
     Any other variant is returned as it is.
     """
-    (first, _), *_ = results
+    first, _ = next(iter(results))
     variants = [
         name
         for (data_set, name), (run, *_) in results.items()

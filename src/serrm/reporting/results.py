@@ -260,7 +260,7 @@ def make_report(params: Params, paper_params: Params, runs: Iterable[Evaluation]
 
 def main_models(results: Results) -> list[str]:
     """The families with a run of their name, and the other variant with the highest score on the first data set."""
-    (first, _), *_ = results
+    first, _ = next(iter(results))
     scores = {
         variant: headline_score(runs)
         for (data_set, variant), runs in results.items()

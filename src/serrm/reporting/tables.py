@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 
 import pandas as pd
 
+from serrm.inference.settings import HEADLINE_STEPS
 from serrm.models.families import FAMILIES
 from serrm.puzzles.tasks import TASKS
 from serrm.reporting.formats import NOTE_ON_SEEDS, Table
@@ -17,8 +18,8 @@ from serrm.reporting.paper_tables import QUOTED, by_set, describe_test_set, entr
 from serrm.reporting.results import Report, Results, all_runs, main_models
 
 LEGEND: Final = (
-    "Scores are percentages after 16 supervision steps unless a table gives another number, with 95% Wilson intervals "
-    f"over puzzles (for GPA, over blank squares).{NOTE_ON_SEEDS}",
+    f"Scores are percentages after {HEADLINE_STEPS} supervision steps unless a table gives another number, with 95% "
+    f"Wilson intervals over puzzles (for GPA, over blank squares).{NOTE_ON_SEEDS}",
     f"{DASH} means not run here, or not in the paper. {QUOTED} marks a score that the paper quotes from the model's own"
     " paper and does not compute (HRM: https://arxiv.org/abs/2506.21734, TRM: https://arxiv.org/abs/2510.04871).",
     "↑ and ↓ mean that our interval lies wholly above or below the paper's; they are shown only for the same puzzles.",
