@@ -5,20 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from serrm.reporting.claims import (
-    FAILS,
-    HOLDS,
-    PARTLY,
-    UNDECIDED,
-    UNTESTED,
-    Part,
-    claims_table,
-    judge,
-    mean_curve,
-    not_behind,
-    overall,
-    tally,
-)
+from serrm.reporting.claim_checks import Part, mean_curve
+from serrm.reporting.claim_rules import FAILS, HOLDS, PARTLY, UNDECIDED, UNTESTED, not_behind
+from serrm.reporting.claims import claims_table, judge, overall, tally
 from serrm.reporting.results import Score
 from serrm.scoring.metrics import wilson
 from serrm.scoring.schema import Evaluation

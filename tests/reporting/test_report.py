@@ -23,7 +23,7 @@ from serrm.config import read_params
 from serrm.core.files import between_markers
 from serrm.models.families import FAMILIES
 from serrm.puzzles.tasks import TASKS
-from serrm.reporting.claims import FAILS, HOLDS, UNDECIDED, UNTESTED
+from serrm.reporting.claim_rules import FAILS, HOLDS, UNDECIDED, UNTESTED
 from serrm.reporting.conclusion import conclusion
 from serrm.reporting.figures import depth, learning_curves, permuted
 from serrm.reporting.formats import Table, flops_text, to_csv, to_latex, to_markdown

@@ -10,7 +10,9 @@ from typing import Final
 import pandas as pd
 
 from serrm.models.families import FAMILIES
-from serrm.reporting.claims import FAILS, HOLDS, PARTLY, UNTESTED, Part, judge, overall
+from serrm.reporting.claim_checks import Part
+from serrm.reporting.claim_rules import FAILS, HOLDS, PARTLY, UNTESTED
+from serrm.reporting.claims import judge, overall
 from serrm.reporting.formats import flops_text, markdown
 from serrm.reporting.paper import DASH, PaperColumn, PaperEntry, PaperRow, ScoreTable, load_paper, task_name
 from serrm.reporting.paper_tables import Entry, by_set, describe_test_set, entries_of, paper_text

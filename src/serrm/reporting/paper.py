@@ -101,7 +101,7 @@ class ScoreTable(_Frozen):
 
 
 class Check(_Frozen):
-    """A comparison of ours that tests a part of a claim, in words: a rule of `serrm.reporting.claims` on scores."""
+    """A comparison of ours that tests a part of a claim: a rule on scores (an entry of CHECKS), and its words."""
 
     rule: str
     words: str = ""

@@ -19,7 +19,8 @@ from serrm.core.progress import duration
 from serrm.drawing.puzzles import EXAMPLES, DrawnPuzzle, Panel, load_examples
 from serrm.drawing.svg import grid_svg
 from serrm.puzzles.tasks import TASKS
-from serrm.reporting.claims import UNTESTED, claims_table, judge, overall, tally
+from serrm.reporting.claim_rules import UNTESTED
+from serrm.reporting.claims import claims_table, judge, overall, tally
 from serrm.reporting.conclusion import conclusion
 from serrm.reporting.figures import build_figures, training_loss
 from serrm.reporting.formats import Table, markdown, to_csv, to_latex, to_markdown
