@@ -140,6 +140,15 @@ def test_more_steps_need_more_than_the_training_had(verdicts, made):
     assert verdicts(made)["more_steps"] == UNTESTED
 
 
+def test_more_steps_are_compared_with_16_alone(verdicts, made):
+    assert verdicts(made)["more_steps"] == HOLDS
+    for seed in (0, 1):
+        part = made["sudoku", "se_rrm", seed]["sets"]["9x9"]
+        part["steps"]["32"] = part["steps"].pop("16")
+        part["headline_steps"] = 32
+    assert verdicts(made)["more_steps"] == UNTESTED, "not with 32"
+
+
 def test_a_baseline_that_takes_larger_grids_refutes_that_it_cannot(parts, made):
     made["sudoku", "trm", 0]["sets"]["16x16"] = made["sudoku", "se_rrm", 0]["sets"]["16x16"]
     assert [part.verdict for part in parts(made)["larger_grids"]] == [HOLDS, FAILS, HOLDS, HOLDS]

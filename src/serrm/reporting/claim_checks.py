@@ -113,8 +113,11 @@ def more_steps(report: Report, check: Check) -> Iterator[Part]:
             if by_model and steps >= HEADLINE_STEPS
         }
         verdict, evidence = UNTESTED, "More steps than in training were not scored."
-        if len(scores) > 1:
-            verdict, deciding = ahead(0.0, scores[max(scores)], scores[min(scores)], has_same_runs=True)
+        if scores and HEADLINE_STEPS not in scores:
+            evidence = f"{HEADLINE_STEPS} steps were not scored."
+        elif len(scores) > 1:
+            most, usual = scores[max(scores)], scores[HEADLINE_STEPS]
+            verdict, deciding = ahead(0.0, most, usual, has_same_runs=True)
             numbers = "; ".join(f"after {steps} steps {score}" for steps, score in scores.items())
             evidence = f"{METRICS['fsr'].name} {numbers}; {deciding}."
         yield Part(f"{name} {set_name(check.set or '')}: {check.words}", verdict, evidence)
