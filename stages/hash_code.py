@@ -6,7 +6,7 @@ from serrm.core.project import PARAMS, Layout
 
 
 def hash_code() -> None:
-    """Write the parts and modules that each run's training and scoring use, on which these stages depend.
+    """Write lists of the code that each run's training and scoring use, with hashes; these stages depend on them.
 
     Example: python -m stages hash_code
     """

@@ -29,10 +29,12 @@ from serrm.models.settings import SEQUENCE_POSITIONS, ModelSizes
 from serrm.planning.rehearse import miniature
 from serrm.published.exchange import published_layout
 from serrm.puzzles.tasks import grid_task
+from serrm.reporting.formats import bound_prefix
+from serrm.reporting.headline import headline
+from serrm.reporting.other_tables import OTHER_TABLES, OtherTable
 from serrm.reporting.report import Inputs, write_report
 from serrm.reporting.results import Report, make_report, score
 from serrm.reporting.style import OTHER, STYLES, style
-from serrm.reporting.tables import OTHER_TABLES, OtherTable, bound_prefix, headline
 from serrm.scoring import metrics
 from serrm.scoring.metrics import MEAN, METRICS, Batch, Metric
 from serrm.scoring.tally import Tally

@@ -27,7 +27,8 @@ from serrm.planning.forecast import stages_of
 from serrm.planning.rehearse import miniature
 from serrm.puzzles.tasks import TASKS
 from serrm.reading.reader import questions_of, read_file
-from serrm.reporting.claims import UNTESTED, judge
+from serrm.reporting.claim_rules import UNTESTED
+from serrm.reporting.claims import judge
 from serrm.reporting.report import Inputs, write_report
 from serrm.reporting.results import make_report
 from serrm.scoring.schema import Evaluation

@@ -21,7 +21,7 @@ from serrm.commands.report import headline, overview
 from serrm.commands.show import show
 from serrm.commands.solve import solve
 from serrm.commands.track import track
-from serrm.core.project import find_root
+from serrm.core.project import PAPER, find_root
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -94,7 +94,7 @@ def import_checkpoint(
         ..., "--run", metavar="RUN", help="Take the model's settings from this run, such as sudoku-se_rrm-s0."
     ),
     target: Path = typer.Option(..., "--out", metavar="DIR", help="Folder for the new checkpoint."),
-    profile: str = typer.Option("paper", help="Profile of that run."),
+    profile: str = typer.Option(PAPER, help="Profile of that run."),
     is_forced: bool = typer.Option(False, "--force", help="Replace an existing checkpoint."),
 ) -> None:
     """Convert weights saved by the authors' code into a checkpoint.

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -26,6 +27,10 @@ def write(rate: float, evaluation: Evaluation) -> None:
     params["recipes"]["sudoku"]["trm"]["learning_rate"] = rate
     params["runs"][NAME]["seed"] = evaluation.seed
     Path("params.yaml").write_text(yaml.safe_dump(params))
+
+
+def run_of(model: str, seed: int, fsr: float) -> Evaluation:
+    return run(fsr, name=f"sudoku-{model}-s{seed}", seed=seed).model_copy(update={"variant": model})
 
 
 @pytest.fixture
@@ -68,8 +73,92 @@ def test_two_points_are_compared_with_all_their_seeds(capsys: pytest.CaptureFixt
     found = json.loads(capsys.readouterr().out)
     (line,) = (line for line in found["scores"] if line["metric"] == "fsr")
     assert (line["num_seeds"], line["first"]["value"], line["second"]["value"]) == (2, 30, 65)
-    assert found["settings"] == {NAME: ["recipes.sudoku.trm.learning_rate 0.001 → 0.01"]}
+    change = ["recipes.sudoku.trm.learning_rate 0.001 → 0.01"]
+    assert found["settings"] == {"sudoku-trm-s0": change, "sudoku-trm-s1": change}
     assert found["only_first"] == found["only_second"] == []
+
+
+def commit_sweep(params: list[dict[str, Any]], scores: list[list[Evaluation]]) -> None:
+    """Experiments try-1, try-2, …, each with its params file and the scores of its runs."""
+    git("init", "-q", "-b", "main")
+    leave(run(0.1))
+    head = commit("first")
+    for number, (values, runs) in enumerate(zip(params, scores, strict=True), start=1):
+        leave(*runs)
+        Path("params.yaml").write_text(yaml.safe_dump(values))
+        git("add", ".")
+        made = git("commit-tree", git("write-tree"), "-p", "HEAD", "-m", "try")
+        git("update-ref", f"refs/exps/{head[:2]}/{head[2:]}/try-{number}", made)
+    git("reset", "-q", "--hard", head)
+
+
+def test_seeds_of_one_profile_are_one_point(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each seed is a run of its own, and starts from the checkpoint of the same number."""
+    monkeypatch.chdir(tmp_path)
+    runs = {
+        f"sudoku-{model}-s{seed}": {
+            "task": "sudoku",
+            "model": model,
+            "seed": seed,
+            "init": f"made/runs/sudoku-base-s{seed}",
+        }
+        for model in ("trm", "hrm")
+        for seed in (0, 1)
+    }
+    params = [
+        {
+            "profile": "made",
+            "recipes": {"sudoku": {"trm": {"steps": steps}, "hrm": {"steps": 1}}},
+            "runs": runs,
+        }
+        for steps in (1, 2)
+    ]
+    scores = [
+        [run_of("trm", seed, fsr + 0.2 * seed) for seed in (0, 1)]
+        + [run_of("hrm", seed, 0.1) for seed in (0, 1)]
+        for fsr in (0.2, 0.5)
+    ]
+    commit_sweep(params, scores)
+    assert main(["sweep", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [(row["run"], row["steps"], row["seeds"], row["9×9"], row["experiments"]) for row in rows] == [
+        ("sudoku-trm", "1", "2", "30.00 ± 14.14", "try-1"),
+        ("sudoku-trm", "2", "2", "60.00 ± 14.14", "try-2"),
+    ], "HRM is the same in both experiments"
+
+
+def test_checkpoints_that_one_seed_starts_from_are_points(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    params = [
+        {
+            "profile": "made",
+            "runs": {
+                NAME: {"task": "sudoku", "model": "trm", "seed": 0, "init": f"made/runs/base-s{number}"}
+            },
+        }
+        for number in (1, 2)
+    ]
+    commit_sweep(params, [[run(0.2)], [run(0.3)]])
+    assert main(["sweep", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [row["init"] for row in rows] == ["made/runs/base-s1", "made/runs/base-s2"]
+
+
+@pytest.mark.usefixtures("project")
+def test_the_order_of_seeds_is_no_change(capsys: pytest.CaptureFixture[str]) -> None:
+    """The params file of a point is that of its first experiment, which has one of the seeds."""
+    assert main(["compare", "rate-1,rate-2", "rate-10,rate-3", "--json"]) == 0
+    settings = json.loads(capsys.readouterr().out)["settings"]
+    assert {change for changes in settings.values() for change in changes} == {
+        "recipes.sudoku.trm.learning_rate 0.001 → 0.01"
+    }
+    assert main(["compare", "rate-1", "other", "--json"]) == 0
+    changes = json.loads(capsys.readouterr().out)["settings"][NAME]
+    assert f"runs.{NAME}.seed 0 → 3" in changes, "another seed under the same name is one"
 
 
 @pytest.mark.usefixtures("project")

@@ -14,7 +14,9 @@ from serrm.inference.evaluate import evaluate
 from serrm.puzzles.maze.rules import are_shortest_paths
 from serrm.puzzles.sudoku.data import TEXT, generate_puzzles
 from serrm.reading.sets import write_test_set
-from serrm.reporting import tables
+from serrm.reporting.headline import headline
+from serrm.reporting.other_tables import file_sets_table
+from serrm.reporting.paper import CANNOT_EXTRAPOLATE
 from serrm.reporting.report import headline_scores
 from serrm.reporting.results import Report, grouped, read_runs
 from serrm.scoring.schema import write_evaluation
@@ -93,10 +95,10 @@ def test_file_sets_are_scored_and_tabulated(trained: MakePath, make_arrays: Make
     )
     assert "mine_4x4" in gallery.examples
     report = Report("made", grouped([run]))
-    rows = {row["Puzzles"]: row for row in tables.file_sets_table(report).to_dict("records")}
-    assert rows["mine_4x4"]["n"] == "3" and rows["mine_9x9"]["Solved"] == tables.CANNOT_EXTRAPOLATE
+    rows = {row["Puzzles"]: row for row in file_sets_table(report).to_dict("records")}
+    assert rows["mine_4x4"]["n"] == "3" and rows["mine_9x9"]["Solved"] == CANNOT_EXTRAPOLATE
     assert set(headline_scores([run])[run.name]) == {"4x4", "mine_4x4"}
-    assert any("Sudoku mine_4x4" in line for line in tables.headline(report).frame["Test puzzles"])
+    assert any("Sudoku mine_4x4" in line for line in headline(report).frame["Test puzzles"])
     write_evaluation(tmp_path / f"{run.name}.json", run)
 
     def sets(tests: dict[str, Any]) -> list[str]:

@@ -5,20 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from serrm.reporting.claims import (
-    FAILS,
-    HOLDS,
-    PARTLY,
-    UNDECIDED,
-    UNTESTED,
-    Part,
-    claims_table,
-    judge,
-    mean_curve,
-    not_behind,
-    overall,
-    tally,
-)
+from serrm.reporting.claim_checks import Part, mean_curve
+from serrm.reporting.claim_rules import FAILS, HOLDS, PARTLY, UNDECIDED, UNTESTED, not_behind
+from serrm.reporting.claims import claims_table, judge, overall, tally
 from serrm.reporting.results import Score
 from serrm.scoring.metrics import wilson
 from serrm.scoring.schema import Evaluation
@@ -149,6 +138,15 @@ def test_more_steps_need_more_than_the_training_had(verdicts, made):
         if task == "sudoku":
             file["sets"]["9x9"]["steps"].pop("64", None)
     assert verdicts(made)["more_steps"] == UNTESTED
+
+
+def test_more_steps_are_compared_with_16_alone(verdicts, made):
+    assert verdicts(made)["more_steps"] == HOLDS
+    for seed in (0, 1):
+        part = made["sudoku", "se_rrm", seed]["sets"]["9x9"]
+        part["steps"]["32"] = part["steps"].pop("16")
+        part["headline_steps"] = 32
+    assert verdicts(made)["more_steps"] == UNTESTED, "not with 32"
 
 
 def test_a_baseline_that_takes_larger_grids_refutes_that_it_cannot(parts, made):

@@ -22,10 +22,14 @@ from hypothesis import strategies as st
 from serrm.config import read_params
 from serrm.core.files import between_markers
 from serrm.models.families import FAMILIES
-from serrm.reporting.claims import FAILS, HOLDS, UNDECIDED, UNTESTED
+from serrm.puzzles.tasks import TASKS
+from serrm.reporting.claim_rules import FAILS, HOLDS, UNDECIDED, UNTESTED
 from serrm.reporting.conclusion import conclusion
-from serrm.reporting.figures import depth, permuted
-from serrm.reporting.paper import load_paper
+from serrm.reporting.figures import depth, learning_curves, permuted
+from serrm.reporting.formats import Table, flops_text, to_csv, to_latex, to_markdown
+from serrm.reporting.headline import BEGIN, END, headline
+from serrm.reporting.paper import CANNOT_EXTRAPOLATE, load_paper
+from serrm.reporting.paper_tables import entries_of
 from serrm.reporting.report import (
     Inputs,
     all_tables,
@@ -33,23 +37,11 @@ from serrm.reporting.report import (
     page_examples,
     render_page,
     table_files,
+    write_curves,
 )
-from serrm.reporting.results import all_runs, make_report, read_committed, read_runs
-from serrm.reporting.tables import (
-    BEGIN,
-    CANNOT_EXTRAPOLATE,
-    END,
-    Table,
-    build_tables,
-    entries_of,
-    flops_text,
-    headline,
-    main_models,
-    to_csv,
-    to_latex,
-    to_markdown,
-    total_flops,
-)
+from serrm.reporting.results import all_runs, main_models, make_report, read_committed, read_runs, total_flops
+from serrm.reporting.tables import build_tables
+from serrm.scoring.metrics import MEAN, METRICS, Metric
 from serrm.scoring.schema import Evaluation, read_profile_scores, write_evaluation
 from tests.reporting.conftest import (
     COST,
@@ -146,6 +138,73 @@ def test_ablations_are_shown_only_if_one_was_run(report, made):
     assert {name for name in names if "table" in name} == {"table1", "table2", "table3", "tableA6"}
     del made["sudoku", "trm_random_halting", 0]
     assert not {name for name in (table.name for table in build_tables(report(made))) if "A" in name}
+
+
+def test_task_types_of_held_out_puzzles_are_shown(report, made):
+    """Sets are known by the row of the task-type table that they were scored with, not by their names."""
+
+    def scores():
+        (table,) = (table for table in build_tables(report(made)) if table.name == "task_types")
+        return table.frame[["Own", "Zeros", "Random"]].to_dict("records")
+
+    before = scores()
+    assert before[0]["Zeros"].startswith("9.02 (") and {line["Random"] for line in before} == {"—"}
+    for file in made.values():
+        file["sets"] = {
+            name.replace("evaluation", "held_out"): part for name, part in reversed(file["sets"].items())
+        }
+        file["trained_set"] = file["trained_set"].replace("evaluation", "held_out")
+    assert scores() == before
+    del made["arc_agi_1", "trm", 0]["sets"]["held_out"]
+    assert (scores()[0]["Own"], scores()[0]["Zeros"]) == ("—", before[0]["Zeros"])
+
+
+def test_a_further_metric_is_shown_on_the_set_of_the_trained_size_and_on_files(report, made, monkeypatch):
+    monkeypatch.setitem(
+        METRICS, "broken", Metric("Broken rows", "Broken", lambda batch: batch, MEAN, ("maze",))
+    )
+    for name in ("sudoku", "maze"):
+        sets = made[name, "trm", 0]["sets"]
+        of_file = deepcopy(next(iter(sets.values()))) | {"of_file": "mine"}
+        sets["mine"] = of_file
+    sets["mine"]["steps"]["16"] |= {"broken": 2.5, "broken_lo": 2.0, "broken_hi": 3.0}
+    tables = {table.name: table.frame for table in build_tables(report(made))}
+    assert tables["tests"]["Broken"].tolist() == ["—", "2.50 (2.00–3.00)"]
+    del sets["mine"]
+    tables = {table.name: table.frame for table in build_tables(report(made))}
+    assert "Broken" not in tables["tests"], "no file has the metric"
+    assert "metrics" not in tables
+
+
+def test_a_criterion_may_be_the_main_metric_of_a_task(report, made, monkeypatch):
+    """Such a metric is in no dict of general metrics."""
+    monkeypatch.setitem(TASKS, "maze", replace(TASKS["maze"], curve_metrics=("valid",)))
+    for (task, *_), file in made.items():
+        for point in file["learning_curve"] if task == "maze" else ():
+            point["scores"] = {name.replace("fsr", "valid"): rate for name, rate in point["scores"].items()}
+    whole = report(made)
+    labels = [axes.get_ylabel() for axes in learning_curves(whole).axes]
+    assert "Valid paths (%)" in labels
+    assert "Maze 10×10 (Valid paths: " in conclusion(whole)
+
+
+def test_a_mean_is_no_percentage_in_the_curves(made, tmp_path, monkeypatch, report):
+    monkeypatch.setitem(
+        METRICS, "broken", Metric("Broken rows", "Broken", lambda batch: batch, MEAN, ("maze",))
+    )
+    monkeypatch.setitem(TASKS, "maze", replace(TASKS["maze"], curve_metrics=("broken",)))
+    file = made["maze", "trm", 0]
+    for scores in [
+        *(point["scores"] for point in file["learning_curve"]),
+        *file["sets"]["10x10"]["steps"].values(),
+    ]:
+        scores["broken"] = 2.5
+    whole = report({("maze", "trm", 0): file})
+    write_curves(all_runs(whole.results), tmp_path)
+    for name in ("depth", "learning"):
+        assert set(pd.read_csv(tmp_path / f"{name}.csv")["solved"]) == {2.5}
+    (axes,) = learning_curves(whole).axes
+    assert axes.get_ylabel() == "Broken rows"
 
 
 def test_paper_tables_use_any_data_set_with_the_papers_puzzles(report, made):

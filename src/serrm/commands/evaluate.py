@@ -11,9 +11,9 @@ from serrm.commands.solve import CHECKPOINT_HELP, DEVICE
 
 Dtype = StrEnum("Dtype", ["float32", "bfloat16"])
 REMARKS = {
-    "num_answers_computed": "without an answer in the file, solved exactly",
-    "num_without_solution": "left out because they have no solution",
-    "num_left_out": "test inputs left out, without an answer or a task type",
+    "num_answers_computed": "puzzles without an answer in the file, which an exact method solved",
+    "num_without_solution": "puzzles left out, because they have no solution",
+    "num_left_out": "test inputs left out, because they have no answer or no task type",
 }
 
 

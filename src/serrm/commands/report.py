@@ -22,7 +22,7 @@ def headline(profile: str | None = PROFILE, page: Path | None = PAGE) -> None:
     """
     from serrm.config import open_project
     from serrm.core.files import between_markers, write_whole
-    from serrm.reporting import tables
+    from serrm.reporting import headline as main_scores
     from serrm.reporting.results import make_report, read_committed
 
     root, params = open_project(profile)
@@ -30,13 +30,13 @@ def headline(profile: str | None = PROFILE, page: Path | None = PAGE) -> None:
     reports, runs = layout.reports, read_committed(params, layout.metrics)
     report = make_report(params, open_project(PAPER).params, runs)
     paths = [reports / name for name in ("tables", "figures", "report.html")]
-    scores = tables.headline(report)
+    scores = main_scores.headline(report)
     typer.echo("\n\n".join([f"profile {params.profile}\n{scores.text('simple')}", *scores.omitted]))
     typer.echo(
         "\n".join([*(os.path.relpath(path) for path in paths if path.exists()), "MLflow runs: make ui"])
     )
     if page is not None:
-        begin, end = (marker.format(params.profile) for marker in (tables.BEGIN, tables.END))
+        begin, end = (marker.format(params.profile) for marker in (main_scores.BEGIN, main_scores.END))
         text = between_markers(page.read_text(encoding="utf-8"), begin, end, scores.text("github"))
         write_whole(page, text)
         typer.echo(f"{page}: table of profile {params.profile} replaced")

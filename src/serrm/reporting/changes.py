@@ -6,46 +6,56 @@ from typing import Any, Final
 from serrm.reporting.revisions import Revision
 
 NUM_CHANGES: Final = 4  # settings or runs named in a line
+RUN: Final = "run."  # begins the keys of a run's own section, in place of `runs.NAME.`
+SEED: Final = f"{RUN}seed"
+INIT: Final = f"{RUN}init"
 
 
 def changes_of(first: Revision, second: Revision, name: str) -> Iterator[str]:
-    """The settings of a run that differ, such as "recipes.sudoku.trm.steps 656 → 700"."""
+    """The settings and arithmetic of a run that differ, such as "recipes.sudoku.trm.steps 656 → 700".
+
+    `name` is that of the run in both revisions; in a params file the run may have another (`-S runs.RUN.seed=1`).
+    """
     runs = [revision.runs[name] for revision in (first, second)]
-    first_values, second_values = (values_used_by(revision.params, name) for revision in (first, second))
+    first_values, second_values = (
+        values_used_by(revision.params, run.name) for revision, run in zip((first, second), runs, strict=True)
+    )
+    if runs[0].seed == runs[1].seed:  # joined revisions have the params file of the first, with another seed
+        for values in (first_values, second_values):
+            values.pop(SEED, None)
     if first_values and second_values:
-        for key in {**first_values, **second_values}:
+        for key in first_values | second_values:
             if first_values.get(key) != second_values.get(key):
-                yield f"{key} {value_text(first_values.get(key))} → {value_text(second_values.get(key))}"
-    for stage, values in (
+                full_key = key.replace(RUN, f"runs.{runs[1].name}.", 1) if key.startswith(RUN) else key
+                yield f"{full_key} {value_text(first_values.get(key))} → {value_text(second_values.get(key))}"
+    for stage, arithmetics in (
         ("training", [run.training.arithmetic for run in runs]),
         ("evaluation", [run.arithmetic for run in runs]),
     ):
-        if None not in values and values[0] != values[1]:
-            yield f"arithmetic of the {stage} {values[0]} → {values[1]}"
+        if None not in arithmetics and arithmetics[0] != arithmetics[1]:
+            yield f"arithmetic of the {stage} {arithmetics[0]} → {arithmetics[1]}"
 
 
 def values_used_by(settings: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """The values of a params file that a run uses, by dotted key; empty if it does not have the run."""
+    """The values of a params file that a run uses, by dotted key; empty if the file does not have the run.
+
+    The run's own keys are `run.seed`, `run.init` and so on, so that runs of different names can be compared.
+    """
     run = (settings.get("runs") or {}).get(name)
     if not isinstance(run, Mapping):
         return {}
     task, model = str(run.get("task")), str(run.get("model"))
     result = dict[str, Any]()
-    for keys in (
-        ("fidelity",),
-        ("models", model),
-        ("tasks", task),
-        ("recipes", task, model),
-        ("runs", name),
-    ):
+    for keys in (("fidelity",), ("models", model), ("tasks", task), ("recipes", task, model)):
         value: Any = settings
         for key in keys:
             value = value.get(key) if isinstance(value, Mapping) else None
         result |= _flat(value, ".".join(keys))
-    return result
+    return result | _flat(run, RUN.removesuffix("."))
 
 
 def _flat(value: Any, key: str) -> dict[str, Any]:
+    """The values of nested settings by dotted key, without those that are null."""
     if isinstance(value, Mapping) and value:
         return {name: leaf for part in value for name, leaf in _flat(value[part], f"{key}.{part}").items()}
     return {} if value is None else {key: value}

@@ -3,10 +3,9 @@
 from typing import NamedTuple
 
 from serrm.inference.settings import HEADLINE_STEPS
-from serrm.reporting.paper import model_name
-from serrm.reporting.results import Report, Score, difference, headline_score
-from serrm.reporting.tables import main_models, puzzle_set
-from serrm.scoring.metrics import METRICS
+from serrm.reporting.paper import model_name, puzzle_set
+from serrm.reporting.results import Report, Score, difference, headline_score, main_models
+from serrm.scoring.metrics import metrics_of
 
 
 class Ranking(NamedTuple):
@@ -72,7 +71,8 @@ def rankings(report: Report) -> list[Ranking]:
             has_winner = all(difference(best, other).low > 0 for other in others)
             name = puzzle_set(data_set, first.main_set)
             steps = {variant: runs[variant][0].scored[first.main_set].headline_steps for variant in scores}
-            ranked.append(Ranking(name, METRICS[first.main_metric].short, scores, steps, has_winner))
+            metric = metrics_of(first.kind)[first.main_metric].short
+            ranked.append(Ranking(name, metric, scores, steps, has_winner))
     return ranked
 
 

@@ -20,11 +20,11 @@ from serrm.drawing.puzzles import DrawnPuzzle, Panel, as_tokens
 from serrm.inference.settings import equivariance_steps
 from serrm.models.families import FAMILIES
 from serrm.puzzles.tasks import TASKS
+from serrm.reporting.other_tables import compute_points
 from serrm.reporting.paper import load_paper, model_name, task_name
-from serrm.reporting.results import Report, Score, all_runs, curve, runs_on, score, search_score
+from serrm.reporting.results import Report, Score, all_runs, curve, main_models, runs_on, score, search_score
 from serrm.reporting.style import style
-from serrm.reporting.tables import compute_points, main_models
-from serrm.scoring.metrics import METRICS
+from serrm.scoring.metrics import METRICS, RATE, Metric, metrics_of
 from serrm.scoring.schema import Evaluation, PermutedPuzzle
 from serrm.training.log import Record
 
@@ -85,7 +85,7 @@ def depth(report: Report) -> Figure | None:
     ticks = [column.steps for column in paper_table.columns.values()]
     axes.set_xticks(ticks, labels=map(str, ticks))
     axes.set_xlabel("Supervision steps at inference")
-    _percent(axes, "fsr")
+    _label_scores(axes, METRICS["fsr"])
     remark = f"Solid, with 95% intervals: profile {report.profile} (puzzles: notes.md). Dashed: the paper."
     return framed(figure, paper_table.title, remark)
 
@@ -95,7 +95,7 @@ def learning_curves(report: Report) -> Figure | None:
     main = main_models(report.results)
     runs = [run for run in all_runs(report.results) if run.learning_curve and run.variant in main]
     panels = [
-        (data_set, metric)
+        (data_set, task, metric)
         for data_set, task in dict.fromkeys((run.task, run.kind) for run in runs)
         for metric in TASKS[task].curve_metrics
         if any(
@@ -105,13 +105,13 @@ def learning_curves(report: Report) -> Figure | None:
     if not panels:
         return None
     figure, axes_of = _panels(len(panels))
-    for axes, (data_set, metric) in zip(axes_of, panels, strict=True):
+    for axes, (data_set, task, metric) in zip(axes_of, panels, strict=True):
         for run in (run for run in runs if run.task == data_set):
             _draw(axes, curve(run, metric), model_name(run.variant), label=model_name(run.variant))
         axes.set(title=task_name(data_set), xlabel="Samples processed")
         axes.set_xlim(0, None)
         axes.locator_params(axis="x", nbins=5)
-        _percent(axes, metric)
+        _label_scores(axes, metrics_of(task)[metric])
     return framed(figure, "Learning curves", f"With 95% intervals; profile {report.profile}.")
 
 
@@ -151,7 +151,7 @@ def compute(report: Report) -> Figure | None:
         axes.set(title=f"{task_name(data_set)}: {method}", xscale="log")
         axes.set_xlabel("FLOPs per puzzle, all attempts together")
         axes.set_xlim(min(all_flops) / 1.5, max(all_flops) * 1.5)
-        _percent(axes, "fsr")
+        _label_scores(axes, METRICS["fsr"])
     remark = f"Test puzzles of the size trained on, with 95% intervals; profile {report.profile}."
     return framed(figure, "Test-time compute", remark)
 
@@ -175,8 +175,12 @@ def _draw(axes: Axes, points: Sequence[tuple[float | int, Score]], model: str, *
         axes.plot(positions, [score.value for score in scores], color=colour, marker=marker, **look)
 
 
-def _percent(axes: Axes, metric: str) -> None:
-    axes.set(ylabel=f"{METRICS[metric].name} (%)", ylim=(-2, 102))
+def _label_scores(axes: Axes, metric: Metric) -> None:
+    """Name the metric on the vertical axis, which shows all percentages if the metric is a rate."""
+    if metric.statistic is RATE:
+        axes.set(ylabel=f"{metric.name} (%)", ylim=(-2, 102))
+    else:
+        axes.set(ylabel=metric.name)
 
 
 def framed(figure: Figure, title: str, remark: str) -> Figure:
@@ -221,7 +225,7 @@ def permuted(report: Report, task: str) -> str:
     if not rows:
         return ""
     nums = sorted({steps_of_permuted(run) for run, _ in rows})
-    steps = f"{' or '.join(map(str, nums))} step{'s' * (nums != [1])}"
+    steps = "1 step" if nums == [1] else f"{' or '.join(map(str, nums))} steps"
     marked = "Cross:" if TASKS[task].look.has_crosses else "Orange:"
     about = (
         f"x: of profile {report.profile}'s test puzzles the first for which f(πx) ≠ πf(x), or the first of all; "

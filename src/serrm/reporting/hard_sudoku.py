@@ -16,9 +16,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from serrm.models.families import FAMILIES
-from serrm.reporting import figures, tables
+from serrm.reporting import figures, formats
 from serrm.reporting.paper import load_paper, model_name
-from serrm.reporting.results import Report, over_seeds, score, search_score
+from serrm.reporting.results import Report, over_seeds, score, search_score, total_flops
 from serrm.reporting.style import style
 
 PROFILE: Final = "published"  # without which there is no picture
@@ -84,7 +84,7 @@ def _of_profile(profile: str, report: Report) -> Iterator[FlopsPoint]:
                 system=f"{name}, {len(result.seeds)} seeds" if len(result.seeds) > 1 else name,
                 family=runs[0].model_info.family,
                 num_training=NUM_TRAINING,
-                flops=float(tables.total_flops(runs[0], report)),
+                flops=float(total_flops(runs[0], report)),
                 is_estimated=False,
                 solved=result.value,
                 low=result.low,
@@ -164,15 +164,15 @@ def to_csv(points: Sequence[FlopsPoint]) -> str:
     """The points as a CSV file."""
     frame = pd.DataFrame(points).astype({"num_puzzles": "Int64"})
     frame["flops"] = [f"{flops:.3e}".replace("e+", "e") for flops in frame["flops"]]
-    return tables.to_csv(frame)
+    return formats.to_csv(frame)
 
 
 def caption(points: Sequence[FlopsPoint]) -> str:
-    """Whose puzzles they are, and what is counted and what estimated."""
+    """The caption, which names the puzzles of each group, what FLOPs count and which are estimates."""
 
     def num_puzzles(by: str, has_search: bool = False) -> str:
         same = [point for point in points if (point.by, point.has_search) == (by, has_search)]
-        return tables.counts_text(point.num_puzzles for point in same)
+        return formats.counts_text(point.num_puzzles for point in same)
 
     other_training_sets = {
         point.system.partition(",")[0]: f"{point.num_training:,}"
@@ -203,7 +203,8 @@ def picture(points: Sequence[FlopsPoint]) -> str:
             marker = MARKERS[point.by]
             axes.plot(point.flops, point.solved, marker, markersize=7, markerfacecolor=face, color=colour)
             if point.by != OURS:
-                labels.setdefault(point.system.partition(",")[0] + " ≈" * point.is_estimated, point)
+                name = point.system.partition(",")[0]
+                labels.setdefault(f"{name} ≈" if point.is_estimated else name, point)
         for label, (is_left, lowered) in _place_labels(labels).items():
             marker_at = labels[label].flops, labels[label].solved
             offset = (-LABEL_OFFSET if is_left else LABEL_OFFSET, -3 - lowered)
@@ -222,12 +223,15 @@ def picture(points: Sequence[FlopsPoint]) -> str:
 
 
 def _place_labels(labels: Mapping[str, FlopsPoint]) -> dict[str, tuple[bool, float]]:
-    """Whether a label stands left of its marker, and how many type points it is lowered, so that no two overlap.
+    """Place labels so that no two overlap: (is left of its marker, type points by which it is lowered) by label.
 
-    It stands left if another marker is beside its own, to the right. From the top down, a label that would overlap one
-    that is placed goes below it.
+    A label stands left if another marker is beside its own, to the right. From the top down, a label that would overlap
+    an earlier one goes below it.
     """
-    placed, places = list[tuple[float, float, float]](), dict[str, tuple[bool, float]]()
+    spans, places = (
+        list[tuple[float, float, float]](),
+        dict[str, tuple[bool, float]](),
+    )  # (start, end, height)
     nearest, farthest = NEIGHBOUR_FLOPS
     for label, point in sorted(labels.items(), key=lambda item: -item[1].solved):
         is_left = any(
@@ -236,14 +240,15 @@ def _place_labels(labels: Mapping[str, FlopsPoint]) -> dict[str, tuple[bool, flo
             for other in labels.values()
         )
         width, start = DECADES_PER_CHARACTER * len(label), math.log10(point.flops) + DECADES_TO_LABEL
-        start -= (2 * DECADES_TO_LABEL + width) * is_left
-        height = wanted = point.solved * POINTS_PER_PERCENT
-        for first, last, other_height in sorted(placed, key=lambda span: -span[2]):
-            overlaps = first < start + width and start < last
+        if is_left:
+            start -= 2 * DECADES_TO_LABEL + width
+        height = marker_height = point.solved * POINTS_PER_PERCENT
+        for other_start, other_end, other_height in sorted(spans, key=lambda span: -span[2]):
+            overlaps = other_start < start + width and start < other_end
             if overlaps and abs(height - other_height) < LABEL_HEIGHT:
                 height = other_height - LABEL_HEIGHT
-        placed.append((start, start + width, height))
-        places[label] = is_left, wanted - height
+        spans.append((start, start + width, height))
+        places[label] = is_left, marker_height - height
     return places
 
 

@@ -10,19 +10,13 @@ from typing import Final
 import pandas as pd
 
 from serrm.models.families import FAMILIES
-from serrm.reporting.claims import FAILS, HOLDS, PARTLY, UNTESTED, Part, judge, overall
+from serrm.reporting.claim_checks import Part
+from serrm.reporting.claim_rules import FAILS, HOLDS, PARTLY, UNTESTED
+from serrm.reporting.claims import judge, overall
+from serrm.reporting.formats import flops_text, markdown
 from serrm.reporting.paper import DASH, PaperColumn, PaperEntry, PaperRow, ScoreTable, load_paper, task_name
-from serrm.reporting.results import Cost, Report
-from serrm.reporting.tables import (
-    Entry,
-    by_set,
-    describe_test_set,
-    entries_of,
-    flops_text,
-    markdown,
-    paper_text,
-    total_flops,
-)
+from serrm.reporting.paper_tables import Entry, by_set, describe_test_set, entries_of, paper_text
+from serrm.reporting.results import Cost, Report, total_flops
 from serrm.scoring.metrics import METRICS
 
 BEGIN: Final = "<!-- serrm overview: begin -->"

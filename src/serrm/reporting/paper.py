@@ -12,6 +12,7 @@ from serrm.inference.settings import HEADLINE_STEPS
 from serrm.puzzles.tasks import TASKS
 
 DASH: Final = "—"  # no number: not run here, or not in the paper
+CANNOT_EXTRAPOLATE: Final = "cannot extrapolate"  # no number: the model does not take grids of this size
 PRINTED = re.compile(r"(?P<value>[\d.]+)(?: \((?P<lo>[\d.]+)-(?P<hi>[\d.]+)\))?")
 
 IntervalKind = Literal["wilson", "rounded_down", "continuity", "blank_cells"]
@@ -100,7 +101,7 @@ class ScoreTable(_Frozen):
 
 
 class Check(_Frozen):
-    """A comparison of ours that tests a part of a claim, in words: a rule of `serrm.reporting.claims` on scores."""
+    """A comparison of ours that tests a part of a claim: a rule on scores (an entry of CHECKS), and its words."""
 
     rule: str
     words: str = ""
@@ -154,3 +155,9 @@ def model_name(variant: str) -> str:
 def set_name(name: str) -> str:
     """A set's name in tables: its size, such as 9×9, or the name with hyphens."""
     return name.replace("x", "×") if name[:1].isdigit() else name.replace("_", "-")
+
+
+def puzzle_set(data_set: str, of_set: str) -> str:
+    """The name of a set of puzzles, such as "Sudoku 9×9", or "ARC-AGI-1" where the set has no size."""
+    name = task_name(data_set)
+    return f"{name} {set_name(of_set)}" if of_set[:1].isdigit() else name

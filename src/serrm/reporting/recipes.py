@@ -41,7 +41,7 @@ def setting_differences(run: ComposedSettings, paper: ComposedSettings, num_exam
     for name in CHOICES:
         has_details = any(key.startswith(f"{name} ") for _, key in run_values | paper_values)
         if has_details and _kind(run_values, name) != _kind(paper_values, name):
-            run_values, paper_values = _with_one(name, run_values), _with_one(name, paper_values)
+            run_values, paper_values = _as_one_setting(name, run_values), _as_one_setting(name, paper_values)
     settings = [
         Setting(key[1], run_values.get(key, "none"), paper_values.get(key, "none"))
         for key in run_values | paper_values
@@ -54,7 +54,7 @@ def _kind(values: Mapping[tuple[str, str], str], name: str) -> str:
     return values.get(("train", f"{name} kind")) or values.get(("train", name)) or CHOICES[name]
 
 
-def _with_one(name: str, values: Mapping[tuple[str, str], str]) -> dict[tuple[str, str], str]:
+def _as_one_setting(name: str, values: Mapping[tuple[str, str], str]) -> dict[tuple[str, str], str]:
     """Values in which a choice is one setting, such as "random, probability 0.2" for the halting rule."""
     of_choice = {
         key: value for key, value in values.items() if key[1] == name or key[1].startswith(f"{name} ")

@@ -19,12 +19,16 @@ from serrm.core.progress import duration
 from serrm.drawing.puzzles import EXAMPLES, DrawnPuzzle, Panel, load_examples
 from serrm.drawing.svg import grid_svg
 from serrm.puzzles.tasks import TASKS
-from serrm.reporting import tables
-from serrm.reporting.claims import UNTESTED, claims_table, judge, overall, tally
+from serrm.reporting.claim_rules import UNTESTED
+from serrm.reporting.claims import claims_table, judge, overall, tally
 from serrm.reporting.conclusion import conclusion
 from serrm.reporting.figures import build_figures, training_loss
+from serrm.reporting.formats import Table, markdown, to_csv, to_latex, to_markdown
+from serrm.reporting.headline import headline
 from serrm.reporting.paper import load_paper, model_name, set_name, task_name
-from serrm.reporting.results import Report, Results, all_runs, in_percent
+from serrm.reporting.paper_tables import easier_puzzles
+from serrm.reporting.results import Report, Results, all_runs, in_percent, main_models
+from serrm.reporting.tables import build_tables, notes_on_tables, recipe_tables
 from serrm.scoring.schema import METRICS_FILE, Evaluation, profile_text
 from serrm.training.log import COUNTS, GATHERED, Record, read_training_log
 
@@ -67,28 +71,28 @@ def write_report(report: Report, folder: Path, exports: Path, inputs: Inputs) ->
     write_whole(folder / "report.html", render_page(report, report_tables, on_page, inputs))
 
 
-def all_tables(report: Report) -> list[tables.Table]:
+def all_tables(report: Report) -> list[Table]:
     """All tables with at least one of our runs, and the claims."""
-    return [*tables.build_tables(report), claims_table(report)]
+    return [*build_tables(report), claims_table(report)]
 
 
-def table_files(report: Report, report_tables: Sequence[tables.Table]) -> dict[str, str]:
+def table_files(report: Report, report_tables: Sequence[Table]) -> dict[str, str]:
     """The tables as Markdown, and the notes and recipes that all tables share, by name of the file."""
-    files = {f"{table.name}.md": tables.to_markdown(table) for table in report_tables}
-    notes = [f"- {line}" for line in tables.notes_on_tables(report.results)]
+    files = {f"{table.name}.md": to_markdown(table) for table in report_tables}
+    notes = [f"- {line}" for line in notes_on_tables(report.results)]
     files["notes.md"] = "\n".join(["### How to read the tables\n", *notes, ""])
     parts = ["### Settings that differ from the runs of the same families in profile `paper`"]
-    for recipe in tables.recipe_tables(report):
+    for recipe in recipe_tables(report):
         parts.append(f"#### {recipe.title}")
-        parts += [tables.markdown(frame) for frame in (recipe.settings, recipe.others) if len(frame)]
+        parts += [markdown(frame) for frame in (recipe.settings, recipe.others) if len(frame)]
     files["recipes.md"] = "\n\n".join(parts) + "\n"
     return files
 
 
-def export_files(report_tables: Sequence[tables.Table]) -> dict[str, str]:
+def export_files(report_tables: Sequence[Table]) -> dict[str, str]:
     """The tables as CSV and LaTeX by name of the file."""
-    files = {f"{table.name}.csv": tables.to_csv(table.frame) for table in report_tables}
-    return files | {f"{table.name}.tex": tables.to_latex(table) for table in report_tables}
+    files = {f"{table.name}.csv": to_csv(table.frame) for table in report_tables}
+    return files | {f"{table.name}.tex": to_latex(table) for table in report_tables}
 
 
 def headline_scores(runs: Sequence[Evaluation]) -> dict[str, dict[str, float]]:
@@ -104,7 +108,7 @@ def headline_scores(runs: Sequence[Evaluation]) -> dict[str, dict[str, float]]:
 
 
 def write_curves(runs: Sequence[Evaluation], folder: Path) -> None:
-    """Write depth.csv and learning.csv for `dvc plots`, in percent; `solved` is the metric of tables 1 and 3."""
+    """Write depth.csv and learning.csv for `dvc plots`, rates in percent; `solved` is the main metric of the task."""
     depth, learning = list[dict[str, Any]](), list[dict[str, Any]]()
     has_seeds = len({run.seed for run in runs}) > 1
     for run in runs:
@@ -121,7 +125,7 @@ def write_curves(runs: Sequence[Evaluation], folder: Path) -> None:
         ("learning", learning, ["step", "samples", "loss"]),
     ):
         frame = pd.DataFrame(points, columns=["panel", "model", *counts, "solved", "gpa"])
-        write_whole(folder / f"{name}.csv", tables.to_csv(frame))
+        write_whole(folder / f"{name}.csv", to_csv(frame))
 
 
 def training_curves(runs: Sequence[Evaluation], logs: Mapping[str, Sequence[Record]]) -> str:
@@ -136,13 +140,14 @@ def training_curves(runs: Sequence[Evaluation], logs: Mapping[str, Sequence[Reco
 def _rates(run: Evaluation, scores: Mapping[str, float]) -> dict[str, float | None]:
     metrics = {"solved": run.main_metric, "gpa": "gpa"}
     return {
-        name: round(100 * scores[metric], 2) if metric in scores else None for name, metric in metrics.items()
+        name: round(in_percent(run.kind, metric, scores)[0], 2) if metric in scores else None
+        for name, metric in metrics.items()
     }
 
 
 def render_page(
     report: Report,
-    report_tables: Sequence[tables.Table],
+    report_tables: Sequence[Table],
     figures: Mapping[str, str],
     inputs: Inputs,
 ) -> str:
@@ -156,14 +161,14 @@ def render_page(
     )
     templates.filters["unbroken_intervals"] = unbroken_intervals
     runs = all_runs(report.results)
-    headline, judgements = tables.headline(report), judge(report)
+    scores, judgements = headline(report), judge(report)
     return templates.get_template("report.html.j2").render(
         profile=report.profile,
         num_runs=len(runs),
         costs=machine_costs(runs, inputs.provenance_of_runs),
-        easier=tables.easier_puzzles(report.results),
-        headline=headline.frame,
-        headline_notes=[*headline.notes, *headline.omitted],
+        easier=easier_puzzles(report.results),
+        headline=scores.frame,
+        headline_notes=[*scores.notes, *scores.omitted],
         tables={table.name: table for table in report_tables},
         # The template adds the names of the tables and figures that it places; all others follow in further sections.
         placed_tables=[],
@@ -176,8 +181,8 @@ def render_page(
         figures={name: b64encode(svg.encode()).decode() for name, svg in figures.items() if svg},
         examples=[*page_examples(report.results, inputs.examples)],
         legends=dict.fromkeys(f"In {TASKS[run.kind].name}, {TASKS[run.kind].look.legend}." for run in runs),
-        notes=tables.notes_on_tables(report.results),
-        recipes=tables.recipe_tables(report),
+        notes=notes_on_tables(report.results),
+        recipes=recipe_tables(report),
         page_facts=inputs.page_facts,
         hashes=dict.fromkeys((task_name(run.task), run.data.hash) for run in runs),
     )
@@ -211,7 +216,7 @@ def page_examples(results: Results, folder: Path) -> Iterator[dict[str, Any]]:
     The solved puzzle is the one whose prediction changed most often. ValueError, with the file, for malformed examples.
     """
     # The best other run, then SE-RRM (the last of the families), then its baselines.
-    for main_model in reversed(tables.main_models(results)):
+    for main_model in reversed(main_models(results)):
         for run in (runs[0] for (_, variant), runs in results.items() if variant == main_model):
             path = folder / run.name / EXAMPLES
             examples = load_examples(path).examples if path.is_file() else []

@@ -12,6 +12,7 @@ import numpy as np
 
 from serrm.config import RANDOM, Params
 from serrm.inference.settings import HEADLINE_STEPS
+from serrm.models.families import FAMILIES
 from serrm.puzzles.tasks import alphabet
 from serrm.reporting.recipes import ComposedSettings, Setting, setting_differences
 from serrm.scoring import intervals
@@ -57,7 +58,7 @@ def score(
     runs: Sequence[Evaluation], metric: str, of_set: str | None = None, steps: int = HEADLINE_STEPS
 ) -> Score | None:
     """The score of all seeds of a variant on a set, by default on the main one; None if a seed has none."""
-    parts = [run.scored.get(of_set or run.main_set) for run in runs]
+    parts = [run.scored.get(run.main_set if of_set is None else of_set) for run in runs]
     scored = [(part, part.steps[steps]) for part in parts if part and metric in part.steps.get(steps, {})]
     if not scored or len(scored) < len(runs):
         return None
@@ -72,7 +73,7 @@ def score(
 
 def headline_score(runs: Sequence[Evaluation], of_set: str | None = None) -> Score | None:
     """The main metric of all seeds of a variant after the headline steps of a set, by default of the main one."""
-    part = runs[0].scored.get(of_set or runs[0].main_set)
+    part = runs[0].scored.get(runs[0].main_set if of_set is None else of_set)
     return score(runs, runs[0].main_metric, of_set, part.headline_steps) if part else None
 
 
@@ -255,3 +256,29 @@ def make_report(params: Params, paper_params: Params, runs: Iterable[Evaluation]
     init = {name: run.init for name, run in params.runs.items() if run.init != RANDOM}
     cost = paper_costs(paper_params)
     return Report(params.profile, grouped(runs), settings, from_paper, flops_of, init, cost)
+
+
+def main_models(results: Results) -> list[str]:
+    """The families with a run of their name, and the other variant with the highest score on the first data set."""
+    first, _ = next(iter(results))
+    scores = {
+        variant: headline_score(runs)
+        for (data_set, variant), runs in results.items()
+        if data_set == first and variant not in FAMILIES
+    }
+    values = {variant: result.value for variant, result in scores.items() if result}
+    best = sorted(values, key=lambda variant: values[variant])[-1:]  # empty without another variant
+    variants = {variant for _, variant in results}
+    return [*(family for family in FAMILIES if family in variants), *best]
+
+
+def total_flops(run: Evaluation, report: Report) -> int:
+    """FLOPs of a run and of those runs of the profile whose weights it starts from."""
+    folder = f"{report.profile}/runs"
+    runs = {f"{folder}/{member.name}": member for member in all_runs(report.results)}
+    total, checkpoint = 0, f"{folder}/{run.name}"
+    while checkpoint in runs:
+        member = runs.pop(checkpoint)  # no run counts twice
+        total += member.training.flops
+        checkpoint = report.init.get(member.name, "")
+    return total

@@ -130,7 +130,7 @@ def find_commit(root: Path, name: str) -> str:
     if refs:
         starts = ", ".join(start[:7] for start, _ in matches)
         raise UnknownRevision(
-            f"several DVC experiments are called {name}, of {starts}: give the commit of one"
+            f"several DVC experiments are called {name}, started from {starts}: give the commit of one"
         )
     close = " or ".join(get_close_matches(name, known_names(root), n=3))
     kinds = "no profile with results, commit, branch, tag or DVC experiment"

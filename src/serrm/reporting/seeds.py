@@ -16,7 +16,7 @@ SOLVED: Final = "solved, percent of 256"
 
 
 class Spread(NamedTuple):
-    """The distance of the lowest and the highest main score of a variant's seeds, in points."""
+    """The distance in points of the lowest and the highest score of a variant's seeds: main metric, main test set."""
 
     key: Key
     num_seeds: int
@@ -44,7 +44,7 @@ def seed_spreads(root: Path, profile: str, keys: Iterable[Key]) -> Iterator[Spre
 
 
 def _studies(root: Path, profile: str) -> Iterator[tuple[str, dict[Key, list[float]]]]:
-    """Committed files with the main scores of every seed, those with the settings of `profile` first."""
+    """Committed files with their scores of every seed, the files with the settings of `profile` first."""
     listed = git(root, "ls-tree", "--name-only", "HEAD", "reports/").split()
     profiles = [Path(path).name for path in listed]
     if profile in profiles:

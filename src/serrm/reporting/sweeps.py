@@ -1,4 +1,7 @@
-"""A sweep: DVC experiments from one commit as one table, a row per point, with mean and deviation over its seeds."""
+"""A sweep: DVC experiments from one commit as one table, a row per point, with mean and deviation over its seeds.
+
+The seeds of a point may be experiments with one run (`-S runs.RUN.seed=0,1`), runs of one experiment, or both.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -7,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from serrm.core.project import git
-from serrm.reporting.changes import value_text, values_used_by
+from serrm.reporting.changes import INIT, SEED, value_text, values_used_by
 from serrm.reporting.results import Key, Score, score
 from serrm.reporting.revisions import UnknownRevision, experiments, read_revision
 from serrm.scoring.schema import Evaluation
@@ -40,7 +43,8 @@ class Point:
 def points_of(root: Path, pattern: str = "*") -> list[Point]:
     """The points of the DVC experiments from HEAD whose names match a pattern such as "rate-*".
 
-    Runs with the same settings and seed in all of them are left out. UnknownRevision if there is no such experiment.
+    Variants with the same settings and seeds in all experiments are left out. UnknownRevision if there is no such
+    experiment.
     """
     head = git(root, "rev-parse", "HEAD")
     names = [name for start, name, _ in experiments(root) if start == head and fnmatch(name, pattern)]
@@ -50,7 +54,7 @@ def points_of(root: Path, pattern: str = "*") -> list[Point]:
     for name in sorted(names, key=_in_order):
         revision = read_revision(root, name)
         for run in revision.runs.values():
-            values = values_used_by(revision.params, run.name)
+            values = _settings_of_point(revision.params, run.name)
             runs.setdefault((run.task, run.variant), []).append((name, run, values))
     return [point for key, entries in runs.items() for point in _points(key, entries)]
 
@@ -61,16 +65,27 @@ def _in_order(name: str) -> tuple[str, int]:
     return (stem, int(number)) if number.isdecimal() else (name, 0)
 
 
+def _settings_of_point(params: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """The settings of a run that the other seeds of its point share.
+
+    The run's seed is left out. A checkpoint to start from loses its number if that is the run's own, because every
+    seed of a variant may continue the run of its own number.
+    """
+    values = values_used_by(params, name)
+    values.pop(SEED, None)
+    if INIT in values:
+        values[INIT] = str(values[INIT]).removesuffix(f"-{name.rpartition('-')[2]}")
+    return values
+
+
 def _points(key: Key, entries: Sequence[tuple[str, Evaluation, Mapping[str, Any]]]) -> list[Point]:
-    """The points of a task and variant; `entries` are experiments, each with its run and settings."""
+    """The points of a task and variant; `entries` are runs, each with its experiment and settings."""
     keys = dict.fromkeys(name for *_, values in entries for name in values)
-    differing = [
-        name
-        for name in keys
-        if not (name.startswith("runs.") and name.endswith(".seed"))
-        and len({value_text(values.get(name)) for *_, values in entries}) > 1
-    ]
-    if not differing and len({run.seed for _, run, _ in entries}) == 1:
+    differing = [name for name in keys if len({value_text(values.get(name)) for *_, values in entries}) > 1]
+    seeds: dict[str, set[int]] = {}
+    for name, run, _ in entries:
+        seeds.setdefault(name, set()).add(run.seed)
+    if not differing and len({*map(frozenset, seeds.values())}) == 1:
         return []
     points: dict[tuple[str, ...], Point] = {}
     for name, run, values in entries:

@@ -5,9 +5,9 @@ Only modules of this package import mlflow; this `__init__` does not.
 params.yaml owns the configuration and DVC the weights; MLflow mirrors the configuration and the scores, for comparing
 runs. No result depends on it: everything can be logged again from the files (`serrm track sync`).
 
-This `__init__` has the address of the project's store and the command lines that serve its
-UI and models. They start one worker, because MLflow's default of four workers and a job queue takes half a minute to
-start and gigabytes of memory.
+This `__init__` has the address of the project's store and the command lines that serve its UI and models. They start
+one worker, because MLflow's default of four workers and a job queue takes half a minute to start and gigabytes of
+memory.
 """
 
 import errno

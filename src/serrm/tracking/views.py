@@ -30,9 +30,9 @@ def links(root: Path, address: str) -> Iterator[tuple[str, str]]:
     `address` is that of the UI, such as http://127.0.0.1:5000. StoreError if MLflow fails.
     """
     with open_store(root) as client:
-        kind = next(iter(EXPERIMENT_TAGS.items()))
+        [(tag, value)] = EXPERIMENT_TAGS.items()
         for experiment in client.search_experiments(filter_string="name LIKE 'serrm/%'", order_by=["name"]):
-            if experiment.tags.get(kind[0]) == kind[1] and write_view(client, experiment):
+            if experiment.tags.get(tag) == value and write_view(client, experiment):
                 query = f"workflowType=machine_learning&viewStateShareKey={VIEW_KEY}"
                 yield experiment.name, f"{address}/#/experiments/{experiment.experiment_id}/runs?{query}"
 

@@ -1,0 +1,182 @@
+"""The main scores of a profile in one table: for README, the report page and `serrm headline`."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
+
+import pandas as pd
+
+from serrm.inference.settings import HEADLINE_STEPS
+from serrm.puzzles.task import ArcTask
+from serrm.puzzles.tasks import TASKS
+from serrm.reporting.formats import NOTE_ON_SEEDS, bound_prefix, flops_text, markdown
+from serrm.reporting.paper import CANNOT_EXTRAPOLATE, DASH, load_paper, model_name, puzzle_set, task_name
+from serrm.reporting.paper_tables import blanks_text, paper_text
+from serrm.reporting.results import Report, Results, all_runs, headline_score, main_models, total_flops
+from serrm.scoring.schema import Evaluation
+
+PAPERS_SE_RRM: Final = "SE-RRM, paper"
+MIN_PUZZLES: Final = 40  # in a set of the headline; smaller sets are only in the other tables
+BEGIN: Final = "<!-- serrm headline {}: begin -->"
+END: Final = "<!-- serrm headline {}: end -->"
+
+
+class HeadlineRow(NamedTuple):
+    """A test set in the headline: its data set, number of puzzles, texts by column, and the paper's puzzles.
+
+    `has_other_steps` is true if a score is not after HEADLINE_STEPS.
+    """
+
+    data_set: str
+    num: int
+    texts: dict[str, str]
+    has_other_steps: bool
+    paper_puzzles: str
+
+
+class Headline(NamedTuple):
+    """The main scores, their notes, and a note on the sets that the table omits, if any."""
+
+    frame: pd.DataFrame
+    notes: list[str]
+    omitted: list[str]
+
+    def text(self, style: str) -> str:
+        """The table with its notes in a style of `tabulate`: `github` for Markdown, `simple` for a terminal."""
+        return "\n\n".join([markdown(self.frame, style), *self.notes])
+
+
+def headline(report: Report) -> Headline:
+    """The main scores, a row per test set: every family, the best other run, and the paper's SE-RRM.
+
+    A variant with more seeds replaces the run named after its family. Sets of fewer than 40 puzzles are omitted and
+    named in a note, unless all sets are that small. Parameters are those on the first task. A row of training FLOPs
+    per task includes those of the runs whose weights a run starts from.
+    """
+    results = report.results
+    variants = list(dict.fromkeys(_with_most_seeds(results, name) for name in main_models(results)))
+    runs = {
+        data_set: {name: results[data_set, name] for name in variants if (data_set, name) in results}
+        for data_set in dict.fromkeys(data_set for data_set, _ in results)
+    }
+    all_rows = [row for data_set in runs for row in _headline_rows(results, data_set, runs[data_set])]
+    min_puzzles = MIN_PUZZLES if any(row.num >= MIN_PUZZLES for row in all_rows) else 0
+    rows = [row for row in all_rows if row.num >= min_puzzles]
+    # The first seed's run of every variant, by the data sets that have a row.
+    first_runs = {
+        data_set: {variant: seeds[0] for variant, seeds in runs[data_set].items()} for data_set, *_ in rows
+    }
+    lines = [*(row.texts for row in rows), *_cost_lines(report, rows, first_runs)]
+    has_arc = any(
+        isinstance(TASKS[run.kind], ArcTask) for run_of in first_runs.values() for run in run_of.values()
+    )
+    has_seeds = any(len(seeds) > 1 for (_, variant), seeds in results.items() if variant in variants)
+    small = [row.texts["Test puzzles"] for row in all_rows if row.num < min_puzzles]
+    omitted = [f"The table omits sets of fewer than {min_puzzles} puzzles ({'; '.join(small)})."]
+    notes = _headline_notes(rows, has_arc=has_arc, has_seeds=has_seeds)
+    return Headline(pd.DataFrame(lines).fillna(DASH), notes, omitted if small else [])
+
+
+def _cost_lines(
+    report: Report, rows: Sequence[HeadlineRow], first_runs: Mapping[str, Mapping[str, Evaluation]]
+) -> Iterator[dict[str, str]]:
+    """The parameters on the first data set, and the training FLOPs on every one.
+
+    `first_runs` has a run by data set and variant.
+    """
+    for index, (data_set, run_of) in enumerate(first_runs.items()):
+        parameters = {
+            model_name(variant): f"{run.model_info.parameters:,}" for variant, run in run_of.items()
+        }
+        flops = {
+            model_name(variant): bound_prefix(run.model_info.family) + flops_text(total_flops(run, report))
+            for variant, run in run_of.items()
+        }
+        cost = report.cost(next(iter(run_of.values())).kind, "se_rrm")
+        if cost and any(PAPERS_SE_RRM in row.texts for row in rows if row.data_set == data_set):
+            parameters[PAPERS_SE_RRM], flops[PAPERS_SE_RRM] = f"{cost.parameters:,}", flops_text(cost.flops)
+        if index == 0:
+            yield {"Test puzzles": f"{task_name(data_set)}: parameters"} | parameters
+        yield {"Test puzzles": f"{task_name(data_set)}: training FLOPs"} | flops
+
+
+def _headline_notes(rows: Sequence[HeadlineRow], *, has_arc: bool, has_seeds: bool) -> list[str]:
+    by_two = " (on ARC-AGI, by one of two answers)" if has_arc else ""
+    steps = f"{HEADLINE_STEPS} supervision steps"
+    if any(row.has_other_steps for row in rows):
+        steps += ", or the number after a score"
+    notes = [
+        f"Scores are percentages of n puzzles solved exactly{by_two} after {steps}, with "
+        f"95% Wilson intervals.{NOTE_ON_SEEDS if has_seeds else ''}"
+    ]
+    if paper_puzzles := dict.fromkeys(row.paper_puzzles for row in rows if row.paper_puzzles):
+        notes.append(f"The paper's test puzzles are {'; '.join(paper_puzzles)}.")
+    return notes
+
+
+def _headline_rows(
+    results: Results, data_set: str, runs: Mapping[str, Sequence[Evaluation]]
+) -> Iterator[HeadlineRow]:
+    """A row for every set of a data set on which a variant has a score with the puzzles' own task types."""
+    for of_set in dict.fromkeys(
+        name for seeds in runs.values() for name, part in seeds[0].scored.items() if part.has_own_task_types
+    ):
+        steps = {
+            variant: seeds[0].scored[of_set].headline_steps
+            for variant, seeds in runs.items()
+            if of_set in seeds[0].scored
+        }
+        scores = {variant: headline_score(seeds, of_set) for variant, seeds in runs.items()}
+        if not any(scores.values()):
+            continue
+        num = max(value.num_puzzles for value in scores.values() if value)
+        first_run = next(iter(runs.values()))[0]
+        parts = [seeds[0].scored[of_set] for seeds in runs.values() if of_set in seeds[0].scored]
+        is_own_set = parts[0].of_file is None
+        name = puzzle_set(data_set, of_set) if is_own_set else f"{task_name(data_set)} {of_set}"
+        texts = {"Test puzzles": f"{name}{blanks_text(first_run.kind, parts)}, n {num:,}"}
+        for variant, value in scores.items():
+            if value is None:
+                is_refused = any(of_set in run.refused for run in runs[variant])
+                text = CANNOT_EXTRAPOLATE if is_refused else DASH
+            else:
+                text = str(value) if steps[variant] == HEADLINE_STEPS else f"{value} after {steps[variant]}"
+            texts[model_name(variant)] = text
+        paper_puzzles = ""
+        if is_own_set and (column := _paper_column(results, first_run, of_set)):
+            texts[PAPERS_SE_RRM], paper_puzzles = column
+        has_other_steps = any(steps[variant] != HEADLINE_STEPS for variant, value in scores.items() if value)
+        yield HeadlineRow(data_set, num, texts, has_other_steps, paper_puzzles)
+
+
+def _paper_column(results: Results, run: Evaluation, of_set: str) -> tuple[str, str] | None:
+    """The paper's score of SE-RRM beside a test set of a run, and the paper's test puzzles; None if it has no such set.
+
+    A set of another size than the paper's stands beside the paper's only if no run of the task was scored on the
+    latter.
+    """
+    scored_sets = {name for other in all_runs(results) if other.kind == run.kind for name in other.scored}
+    for number in ("1", "3"):
+        table = load_paper().score_tables[number]
+        (row,) = (row for row in table.rows if row.variant == "se_rrm")
+        for key, column in table.columns.items():
+            stands_in = column.takes_other_sizes and column.set not in scored_sets
+            is_column = (column.task, column.metric) == (run.kind, run.main_metric)
+            if is_column and (column.set == of_set or stands_in):
+                blanks = f", {column.blanks} blanks" if column.blanks else ""
+                puzzles = f"{puzzle_set(run.kind, column.set)}{blanks}, n {column.num:,}"
+                return paper_text(row.entries[key]), puzzles
+    return None
+
+
+def _with_most_seeds(results: Results, family: str) -> str:
+    """The variant of a family with the most seeds on the first data set; among equals, the family's own name.
+
+    Any other variant is returned as it is.
+    """
+    first, _ = next(iter(results))
+    variants = [
+        name
+        for (data_set, name), (run, *_) in results.items()
+        if data_set == first and run.model_info.family == family
+    ]
+    return max(variants, key=lambda name: (len(results[first, name]), name == family), default=family)

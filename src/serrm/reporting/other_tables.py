@@ -1,0 +1,256 @@
+"""The tables that the paper does not have: functions from a profile's runs to DataFrames, and their captions."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Final, NamedTuple
+
+import pandas as pd
+
+from serrm.inference.settings import GUESS_STEPS, HEADLINE_STEPS
+from serrm.puzzles.tasks import TASKS, alphabet
+from serrm.reporting.formats import bound_prefix, counts_text, flops_text
+from serrm.reporting.paper import CANNOT_EXTRAPOLATE, DASH, load_paper, model_name, set_name, task_name
+from serrm.reporting.results import Report, Results, all_runs, main_models, score, search_score
+from serrm.scoring.metrics import METRICS, PASS_AT, metrics_of
+from serrm.scoring.schema import ComputePoint, Evaluation, ScoredSet, TaskTypeRow
+
+NO_SET: Final = ""  # in place of a test set's name: there is no such set
+Columns = Mapping[str, tuple[str, str]]  # heading → test set and metric
+
+
+def variants_table(report: Report) -> pd.DataFrame:
+    """Variants in none of the paper's tables: a row per variant and own test set of its task, over all seeds."""
+    paper_variants = {
+        (column.task, row.variant_of(key))
+        for table in load_paper().score_tables.values()
+        for row in table.rows
+        for key, column in table.columns.items()
+    }
+    rows = []
+    for (data_set, variant), runs in report.results.items():
+        if (runs[0].kind, variant) in paper_variants:
+            continue
+        for name in runs[0].own_sets:
+            if (part := runs[0].scored.get(name)) is None:
+                continue
+            steps = part.headline_steps
+            solved, gpa = (score(runs, metric, name, steps) for metric in (runs[0].main_metric, "gpa"))
+            labels = task_name(data_set), model_name(variant), set_name(name)
+            numbers = f"{part.num_puzzles:,}", str(steps), str(solved or DASH), str(gpa or DASH)
+            rows.append((*labels, *numbers))
+    return pd.DataFrame(rows, columns=["Task", "Model", "Puzzles", "n", "Steps", "Solved", "GPA"])
+
+
+def file_sets_table(report: Report) -> pd.DataFrame:
+    """Scores on the test sets of users' files: a row per variant and test set, over all seeds."""
+    rows = []
+    for (data_set, variant), runs in report.results.items():
+        metrics = {"Solved": runs[0].main_metric, "GPA": "gpa", **further_metrics()}
+        for name, part in runs[0].sets.items():
+            if part.of_file is None:
+                continue
+            row = {"Task": task_name(data_set), "Puzzles": name, "Model": model_name(variant)}
+            if isinstance(part, ScoredSet):
+                steps = part.headline_steps
+                scores = {heading: score(runs, metric, name, steps) for heading, metric in metrics.items()}
+                row |= {"n": f"{part.num_puzzles:,}", "Steps": str(steps)}
+                row |= {heading: str(result) for heading, result in scores.items() if result}
+            else:
+                row["Solved"] = CANNOT_EXTRAPOLATE
+            rows.append(row)
+    further = [heading for heading in further_metrics() if any(heading in row for row in rows)]
+    columns = ["Task", "Puzzles", "Model", "n", "Steps", "Solved", "GPA", *further]
+    return pd.DataFrame(rows, columns=columns).fillna(DASH)
+
+
+def criteria_table(report: Report) -> pd.DataFrame:
+    """FSR, the rates of answers that obey the task's rules, and GPA: a row per data set and variant."""
+
+    def columns(run: Evaluation) -> Columns:
+        rules = {metric.short: name for name, metric in metrics_of(run.kind).items() if metric.meaning}
+        metrics = {"FSR": "fsr", **rules, "GPA": "gpa"} if rules else {}
+        return {heading: (run.main_set, metric) for heading, metric in metrics.items()}
+
+    return _scores(report, columns)
+
+
+def meanings_of_criteria(results: Results) -> Iterator[str]:
+    """What FSR and every rule count, one line each, for the tasks with rules."""
+    for task in dict.fromkeys(run.kind for run in all_runs(results)):
+        rules = [metric for metric in metrics_of(task).values() if metric.meaning]
+        if rules:
+            is_any = TASKS[task].right_answers == "any"
+            counted = "every answer that solves the puzzle" if is_any else "exact matches with the label"
+            yield f"{TASKS[task].name}: FSR counts {counted}."
+        for metric in rules:
+            yield f'{TASKS[task].name}: "{metric.name}" counts {metric.meaning}.'
+
+
+def pass_at_k_table(report: Report) -> pd.DataFrame:
+    """pass@k for every k: a row per ARC-AGI data set and variant."""
+    return _scores(report, lambda run: {f"pass@{k}": (run.main_set, f"pass_at_{k}") for k in PASS_AT})
+
+
+def task_types_table(report: Report) -> pd.DataFrame:
+    """pass@2 with three choices of the task-type embedding: a row per ARC-AGI data set and variant."""
+    headings: dict[str, TaskTypeRow] = {"Own": "right", "Zeros": "blank", "Random": "random"}
+
+    def columns(run: Evaluation) -> Columns:
+        sets = {part.task_type_row: name for name, part in run.scored.items()}
+        return {heading: (sets.get(row, NO_SET), "pass_at_2") for heading, row in headings.items()}
+
+    return _scores(report, columns)
+
+
+def further_metrics_table(report: Report) -> pd.DataFrame:
+    """Metrics that are neither in the paper nor rules of a task: a row per data set and variant."""
+    metrics = further_metrics()
+    return _scores(
+        report, lambda run: {heading: (run.main_set, metric) for heading, metric in metrics.items()}
+    )
+
+
+def further_metrics() -> dict[str, str]:
+    """The metrics that are neither in the paper nor rules of a task, by their headings."""
+    return {
+        metric.short: name for name, metric in METRICS.items() if metric.values and name not in ("fsr", "gpa")
+    }
+
+
+def _scores(report: Report, columns: Callable[[Evaluation], Columns]) -> pd.DataFrame:
+    """A row per data set and variant with a score; `columns` is a function from a run to its columns."""
+    rows = []
+    for (data_set, variant), runs in report.results.items():
+        part = runs[0].scored.get(runs[0].main_set)
+        steps = part.headline_steps if part else HEADLINE_STEPS
+        scores = {
+            name: score(runs, metric, of_set, steps) for name, (of_set, metric) in columns(runs[0]).items()
+        }
+        if any(scores.values()):
+            num = counts_text(value.num_puzzles for value in scores.values() if value)
+            label = f"{task_name(data_set)}, n {num}"
+            if steps != HEADLINE_STEPS:
+                label += f", after {steps} steps"
+            texts = {name: str(value or DASH) for name, value in scores.items()}
+            rows.append({"Task": label, "Model": model_name(variant), **texts})
+    return pd.DataFrame(rows).fillna(DASH)
+
+
+def trainings_table(report: Report) -> pd.DataFrame:
+    """Size, length and arithmetic of the training runs: a row per run."""
+    rows = []
+    for run in all_runs(report.results):
+        info, training = run.model_info, run.training
+        embeddings = info.parameters_with_task_types - info.parameters
+        has_seeds = len(report.results[run.task, run.variant]) > 1
+        rows.append(
+            {
+                "Task": task_name(run.task),
+                "Model": model_name(run.variant) + (f", seed {run.seed}" if has_seeds else ""),
+                "Parameters": f"{info.parameters:,}" + (f" + {embeddings:,}" if embeddings else ""),
+                "Steps": f"{training.steps:,}",
+                "Samples": f"{training.samples:,}",
+                "FLOPs": bound_prefix(run.model_info.family) + flops_text(training.flops),
+                "Arithmetic": training.arithmetic or DASH,
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def compute_points(report: Report) -> dict[tuple[str, str, str], list[tuple[float, ComputePoint]]]:
+    """The main models' searches with their FLOPs per puzzle, by data set, variant and method."""
+    points, main = {}, main_models(report.results)
+    for (data_set, variant), (run, *_) in report.results.items():
+        for method, searches in (("first verified answer", run.first_verified), ("guesses", run.guesses)):
+            if searches and variant in main:
+                side = run.data.side
+                flops = report.flops[data_set, variant](
+                    num_symbols=alphabet(run.kind, side).num_symbols, num_positions=side**2
+                )
+                points[data_set, variant, method] = [
+                    (flops * search.mean_steps, search) for search in searches
+                ]
+    return points
+
+
+def compute_table(report: Report) -> pd.DataFrame:
+    """Scores of the first, middle and last search of a method: a row per variant, method and search.
+
+    The searches ascend by their limit, which is on the steps of one attempt or on the attempts.
+    """
+    rows = []
+    for (data_set, variant, method), points in compute_points(report).items():
+        bound = bound_prefix(report.results[data_set, variant][0].model_info.family)
+        for index in sorted({0, (len(points) - 1) // 2, len(points) - 1}):
+            flops, search = points[index]
+            numbers = (
+                f"{search.num_puzzles:,}",
+                f"{search.num_attempts:,}",
+                f"{search.max_steps:,}",
+                f"{search.mean_steps:.2f}",
+            )
+            names = f"{model_name(variant)}, {task_name(data_set)}", method
+            rows.append((*names, *numbers, f"{bound}{flops / 1e9:.3g}", str(search_score(search))))
+    headings = ["n", "Most attempts", "Most steps of the first", "Mean steps", "GFLOPs per puzzle"]
+    return pd.DataFrame(rows, columns=["Model", "Method", *headings, "Solved"])
+
+
+class OtherTable(NamedTuple):
+    """A table that the paper does not have: its title, its caption, and the functions that build frame and notes."""
+
+    title: str
+    caption: str
+    build: Callable[[Report], pd.DataFrame]
+    notes: Callable[[Results], Iterable[str]] = lambda results: ()
+
+
+OTHER_TABLES: Final = {
+    "variants": OtherTable(
+        "Our own variants",
+        "These runs are in none of the paper's tables. "
+        '"Solved" is the fully solved rate, or pass@2 on ARC-AGI.',
+        variants_table,
+    ),
+    "tests": OtherTable(
+        "Further test sets",
+        "The scores on the puzzles of your files (`tests` in params.yaml), on which nothing was trained.",
+        file_sets_table,
+    ),
+    "criteria": OtherTable(
+        "Answers that obey the rules",
+        "GPA counts the blank squares that are right. The columns between FSR and GPA count answers that obey a rule "
+        "of the task, whether or not they match the label.",
+        criteria_table,
+        meanings_of_criteria,
+    ),
+    "pass_at_k": OtherTable(
+        "ARC-AGI: pass@k",
+        "pass@k is the share of test inputs whose right answer is among the k answers with the most votes of the "
+        "augmentations, averaged over puzzles. The paper prints only pass@2.",
+        pass_at_k_table,
+    ),
+    "task_types": OtherTable(
+        "ARC-AGI: scores without the task type",
+        "The table shows pass@2 with each puzzle's own task-type embedding, with zeros, and with the embedding of a "
+        "random puzzle. Training includes the demonstrations of the evaluation puzzles, never their test pairs.",
+        task_types_table,
+    ),
+    "metrics": OtherTable(
+        "Further metrics",
+        "Metrics that are neither in the paper nor rules of a task, on the test set of the size trained on. Rates are "
+        "percentages with Wilson intervals, and means are in their own unit with normal intervals.",
+        further_metrics_table,
+    ),
+    "compute": OtherTable(
+        "Test-time compute",
+        'The table shows how many puzzles of the trained size are solved. "First verified answer" is one attempt that '
+        f'stops at a verified answer; with "guesses", further attempts of {GUESS_STEPS} steps each follow. Mean steps '
+        "and FLOPs are those of all attempts at a puzzle.",
+        compute_table,
+    ),
+    "runs": OtherTable(
+        "Training runs",
+        "Parameters are those of the model + those of its task-type embeddings. FLOPs count all matrix products, two "
+        "per multiply-add. Arithmetic is the precision and the kernels, where the run kept them.",
+        trainings_table,
+    ),
+}

@@ -1,0 +1,149 @@
+"""Our scores beside the numbers of one of the paper's tables, and our test puzzles beside the paper's."""
+
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
+
+import pandas as pd
+
+from serrm.puzzles.arc.grids import MAX_SIDE
+from serrm.puzzles.task import ArcTask, GridTask
+from serrm.puzzles.tasks import TASKS
+from serrm.reporting import paper
+from serrm.reporting.formats import counts_text
+from serrm.reporting.paper import CANNOT_EXTRAPOLATE, DASH, load_paper, puzzle_set, set_name
+from serrm.reporting.results import Results, Score, runs_on, score
+from serrm.scoring.schema import Evaluation, ScoredSet
+
+QUOTED: Final = "†"
+EASIER_BELOW: Final = 0.95  # share of the paper's blanks, whose numbers are approximate
+
+
+class Entry(NamedTuple):
+    """A number of the paper, with our runs of its model and their score on the test set `of_set`.
+
+    `key` is that of its column.
+    """
+
+    row: paper.PaperRow
+    key: str
+    column: paper.PaperColumn
+    paper_entry: paper.PaperEntry
+    variant: str
+    runs: Sequence[Evaluation]
+    of_set: str
+    score: Score | None
+
+    @property
+    def our_text(self) -> str:
+        """Our score, with an arrow if the intervals do not overlap and the puzzles are the same."""
+        if any(self.of_set in run.refused for run in self.runs):
+            return CANNOT_EXTRAPOLATE
+        return DASH if self.score is None else f"{self.score}{self._arrow(self.score)}"
+
+    def _arrow(self, score: Score) -> str:
+        has_other_puzzles = self.column.unpublished or self.runs[0].data.is_generated
+        ends = [float(end) for end in self.paper_entry.numbers[1:]]
+        if has_other_puzzles or not ends or score.num_puzzles != (self.paper_entry.num or self.column.num):
+            return ""
+        return " ↑" if score.low > ends[1] else " ↓" if score.high < ends[0] else ""
+
+
+def paper_text(entry: paper.PaperEntry) -> str:
+    """One number of the paper with its interval, such as "93.73 (93.66–93.81)", or the paper's words in its place."""
+    value, *ends = entry.numbers or (entry.words or DASH,)
+    interval = f" ({'–'.join(ends)})" if ends else ""
+    return value + interval + (QUOTED if entry.quoted else "")
+
+
+def entries_of(paper_table: paper.ScoreTable, results: Results) -> list[Entry]:
+    """The entries of one of the paper's tables, row by row."""
+    entries = []
+    for row in paper_table.rows:
+        for key, column in paper_table.columns.items():
+            variant, of_set = row.variant_of(key), column.set
+            runs = runs_on(results, column.task, variant, of_set)
+            # If only one size was scored, it stands for the paper's.
+            if column.takes_other_sizes and runs and len(runs[0].own_sets) == 1:
+                (of_set,) = runs[0].own_sets
+            our_score = score(runs, column.metric, of_set, column.steps)
+            paper_entry = row.entries.get(key, paper.PaperEntry())
+            entries.append(Entry(row, key, column, paper_entry, variant, runs, of_set, our_score))
+    return entries
+
+
+def side_by_side(number: str, paper_table: paper.ScoreTable, entries: Sequence[Entry]) -> pd.DataFrame:
+    """Our numbers beside the paper's: a row per model, in table 1 also per size, in table 2 per number of steps."""
+    rows: dict[tuple[str, ...], dict[str, str]] = {}
+    for entry in entries:
+        label, heading = {"Model": entry.row.name}, entry.column.name
+        label |= dict(zip(paper_table.attributes, entry.row.attributes, strict=True))
+        if number == "1":
+            label["Grid"] = entry.column.group
+        if number == "2":
+            label, heading = {"Steps": heading}, entry.row.name
+        papers_text = paper_text(entry.paper_entry)
+        if entry.runs or papers_text != DASH:
+            row = rows.setdefault(tuple(label.values()), label)
+            row[f"{heading}, ours"] = entry.our_text
+            row[f"{heading}, paper"] = papers_text
+    return pd.DataFrame(rows.values()).fillna(DASH)
+
+
+def by_set(entries: Iterable[Entry]) -> list[list[Entry]]:
+    """Group entries by the paper's test set."""
+    sets: dict[tuple[str, str], list[Entry]] = {}
+    for entry in entries:
+        sets.setdefault((entry.column.task, entry.column.set), []).append(entry)
+    return [*sets.values()]
+
+
+def describe_test_set(entries: Sequence[Entry]) -> str:
+    """The test set of some entries, such as "Sudoku 9×9, 43 blanks (paper: about 56), n 256 (paper: 422,786)"."""
+    column, scored = entries[0].column, [entry for entry in entries if entry.score]
+    sets = {entry.of_set for entry in scored} or {column.set}
+    name = " or ".join(puzzle_set(column.task, of_set) for of_set in sorted(sets))
+    if sets != {column.set}:
+        name += f" (paper: {set_name(column.set)})"
+    our_blanks = blanks_text(
+        column.task, [run.scored[entry.of_set] for entry in scored for run in entry.runs]
+    )
+    name += our_blanks
+    if our_blanks and column.blanks:
+        name += f" (paper: {column.blanks})"
+    num = counts_text(entry.score.num_puzzles for entry in scored if entry.score)
+    return f"{name}, n {num} (paper: {counts_text(entry.paper_entry.num or column.num for entry in entries)})"
+
+
+def blanks_text(task: str, parts: Iterable[ScoredSet]) -> str:
+    """The mean number of blanks per puzzle, such as ", 43 blanks"; empty for a task without a number of blanks."""
+    means = mean_blanks(task, parts)
+    return f", {' or '.join(map(str, means))} blanks" if means else ""
+
+
+def mean_blanks(task: str, parts: Iterable[ScoredSet]) -> list[int]:
+    """The different mean numbers of blanks per puzzle; empty for a task without a number of blanks."""
+    record = TASKS[task]
+    if not (isinstance(record, GridTask) and record.names_blanks):
+        return []
+    return [*dict.fromkeys(round(part.num_blank / part.num_puzzles) for part in parts if part.num_blank)]
+
+
+def easier_puzzles(results: Results) -> list[str]:
+    """Our test puzzles that are easier than the paper's, such as "Sudoku 9×9, 43 blanks (paper: about 56)"."""
+    names = []
+    for number in ("1", "3"):
+        for entries in by_set(entries_of(load_paper().score_tables[number], results)):
+            column, scored = entries[0].column, next((entry for entry in entries if entry.score), None)
+            if scored is None:
+                continue
+            run, of_set = scored.runs[0], scored.of_set
+            part, name = run.scored[of_set], puzzle_set(column.task, of_set)
+            means = mean_blanks(column.task, [part])
+            is_arc = isinstance(TASKS[column.task], ArcTask)
+            if column.side is not None and part.side < column.side:
+                names.append(f"{name} (paper: {set_name(column.set)})")
+            elif column.blanks is not None and means and means[0] < EASIER_BELOW * column.blanks.num:
+                names.append(f"{name}{blanks_text(column.task, [part])} (paper: {column.blanks})")
+            elif is_arc and part.side < MAX_SIDE:
+                names.append(f"{name}, grids of at most {part.side}×{part.side}")
+    return names
