@@ -113,7 +113,7 @@ class Answer:
         return (self.notation or grid_task(self.task).text).format(self.cells.reshape(-1))
 
     def __str__(self) -> str:
-        """The grid above one line with its status, as `serrm solve` draws it off a terminal."""
+        """The grid, with neither colours nor lines of boxes, above one line with its status."""
         rows = ["".join(f"{sign} " for sign in row).rstrip() for row in self._signs()]
         return "\n".join([*rows, status_line(self)])
 
