@@ -389,7 +389,7 @@ class GridPuzzles:
         if self.record.solutions is None:
             return answer
         assert network.answer is not None and network.certainty is not None
-        is_hint = (network.question == self.record.blank) & (network.certainty >= CONFIDENT)
+        is_hint = self.record.is_open(network.question[None])[0] & (network.certainty >= CONFIDENT)
         hints = {cell: int(network.answer[cell]) for cell in np.flatnonzero(is_hint).tolist()}
         solutions = list(islice(self.record.solutions(self.questions[number].cells.reshape(-1), hints), 2))
         answer = replace(answer, by=self.record.exact_method)
