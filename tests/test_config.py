@@ -15,7 +15,7 @@ import yaml
 from dvc.utils.hydra import apply_overrides
 
 from serrm.cli import main
-from serrm.config import Params, read_execution, read_params
+from serrm.config import Params, open_project, read_execution, read_params
 from serrm.core.settings import parse
 from serrm.models.build import empty_model
 from serrm.models.families import FAMILIES
@@ -149,6 +149,16 @@ def test_an_unknown_key_is_named_wherever_it_stands() -> None:
             changed = plain("ci")
             at(changed, keys)["colour"] = 3
             assert "colour" in refusal(changed), keys
+
+
+@pytest.mark.parametrize("value", [None, "hub"])
+def test_a_section_that_is_no_mapping_is_refused_or_left_out(value: object) -> None:
+    """An empty section, or plain text in its place, is an error of one line that names the section."""
+    for *path, last in filter(None, mappings(plain("ci"))):
+        changed = plain("ci")
+        at(changed, tuple(path))[last] = value
+        if last not in ("task_types", "test_time_compute") or value is not None:
+            assert last in refusal(changed), (*path, last)
 
 
 CHANGES, ARC = "runs.maze-trm-s0.changes", "tasks.arc_agi_1.arrays"
@@ -326,6 +336,14 @@ def test_use_puts_a_profile_in_place_and_loses_no_edit(
     params.write_text(edited + "# more\n")
     assert main(["use", "laptop"]) == 1
     assert main(["use", "laptop", "--force"]) == 0
+
+
+def test_the_params_of_another_profile_are_read_beside_a_damaged_file(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(project)
+    (project / "params.yaml").write_text("- a list\n")
+    assert open_project("ci").params.profile == "ci"
 
 
 def test_use_refuses_what_is_no_profile_or_not_valid(

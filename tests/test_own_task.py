@@ -3,6 +3,7 @@
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -19,14 +20,14 @@ from serrm.core.execution import Execution
 from serrm.core.settings import parse
 from serrm.datasets.sets import write_sets
 from serrm.drawing.puzzles import read_examples
-from serrm.drawing.scenes import read_scene
+from serrm.drawing.scenes import puzzle_of, read_scene
 from serrm.drawing.svg import picture_svg
 from serrm.drawing.terminal import print_panels
 from serrm.inference.evaluate import evaluate
 from serrm.planning.forecast import stages_of
 from serrm.planning.rehearse import miniature
 from serrm.puzzles.tasks import TASKS
-from serrm.reading.reader import questions_of, read_file
+from serrm.reading.reader import questions_of, read_file, read_text
 from serrm.reporting.claim_rules import UNTESTED
 from serrm.reporting.claims import judge
 from serrm.reporting.report import Inputs, write_report
@@ -178,6 +179,23 @@ def test_a_puzzle_of_the_task_is_read_and_drawn_without_boxes(latin: str, tmp_pa
     print_panels(screen, scene.rows(), scene.title)
     shown = screen.file.getvalue()  # type: ignore[attr-defined]
     assert "1 . . 4 ." in shown and "│" not in shown
+
+
+def test_an_answer_fills_the_open_cells_that_the_task_names(
+    latin: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a task without a blank: here the digits 1 to 3, tokens 2 to 4, may change."""
+    record = replace(LATIN, blank=None, open_cells=lambda questions: questions < 5)
+    monkeypatch.setitem(TASKS, latin, record)
+    rows = ["12345", "23451", "34512", "45123", "51234"]
+    question = "".join(rows)
+    answer = question.translate(str.maketrans("123", "231"))
+    (read,) = read_text(f"question,answer\n{question},{answer}\n", "input")
+    assert read.task == latin and read.answer is not None
+    panel = puzzle_of(read).question_panel()
+    assert (panel.is_given == (panel.cells >= 5)).all() and panel.is_given.any()
+    with pytest.raises(ValueError, match="'4' in the question but '5' in the answer"):
+        read_text(f"question,answer\n{question},{question.replace('4', '5')}\n", "input")
 
 
 @pytest.mark.slow

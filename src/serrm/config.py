@@ -86,7 +86,8 @@ class RunSection(Settings):
     init: str
     """`random`, or a checkpoint below `data/` to start from, such as `laptop/runs/sudoku-se_rrm-s0`."""
     changes: dict[str, JsonValue] = Field(default={})
-    """Settings of this run, by dotted key: `model.…`, `train.…`, `arrays.…`, `evaluate.…`, `fidelity.…`."""
+    """Settings of this run, each by section and key: `model.…`, `train.…`, `arrays.…`, `evaluate.…`, `fidelity.…`.
+    A setting with settings inside, such as `train.halting`, is replaced as a whole."""
 
 
 class Params(Settings):
@@ -150,8 +151,9 @@ class Params(Settings):
     def _check_files(self, entry: str) -> None:
         """Raise ValueError if a data set's source needs a folder and has none, or has one without need."""
         section, key = self.tasks[entry], f"tasks.{entry}.files"
-        source_kind = section.download.get("source", {}).get("kind")
-        if "root" in section.download.get("source", {}):
+        source = _mapping(section.download, "source", f"tasks.{entry}.download")
+        source_kind = source.get("kind")
+        if "root" in source:
             raise ValueError(f"tasks.{entry}.download.source.root: is now {key}, which DVC watches")
         if (source_kind == MIRROR) == (section.files == NO_FILES):
             needs = (
@@ -273,15 +275,19 @@ class Params(Settings):
         recipe_values = {key: value for key, value in recipe.items() if key not in ("model", "arrays")}
         sections = {
             "model": Merged(
-                at_model, (at_model, model_values), (f"{at_recipe}.model", recipe.get("model", {}))
+                at_model,
+                (at_model, model_values),
+                (f"{at_recipe}.model", _mapping(recipe, "model", at_recipe)),
             ),
             "train": Merged(
-                at_recipe, (f"{at_model}.train", model.get("train", {})), (at_recipe, recipe_values)
+                at_recipe,
+                (f"{at_model}.train", _mapping(model, "train", at_model)),
+                (at_recipe, recipe_values),
             ),
             "arrays": Merged(
                 f"{at_data_set}.arrays",
                 (f"{at_data_set}.arrays", data_set.arrays),
-                (f"{at_recipe}.arrays", recipe.get("arrays", {})),
+                (f"{at_recipe}.arrays", _mapping(recipe, "arrays", at_recipe)),
                 (at_data_set, {"seed": data_set.seed}),
             ),
             "fidelity": Merged("fidelity", ("fidelity", self.fidelity.model_dump())),
@@ -328,6 +334,15 @@ class Params(Settings):
             advice = f"recipes.{run.task}.{run.model}.model.{key} sets it for this task"
             raise ValueError(f"{key_of(['model', key])}: {misfit}; {advice}")
         return settings
+
+
+def _mapping(values: Values, name: str, key: str) -> Values:
+    """The mapping `name` in the values at `key`; empty without one. ValueError for anything else, such as no value."""
+    mapping = values.get(name, {})
+    if not isinstance(mapping, dict):
+        content = "nothing" if mapping is None else repr(mapping)
+        raise ValueError(f"{key}.{name}: must be a mapping (got {content})")
+    return mapping
 
 
 def _check_path(key: str, path: Path) -> None:
@@ -400,6 +415,7 @@ def open_project(profile: str | None = None) -> Project:
     ValueError if the folder is in no project; a usage error for an unknown profile.
     """
     root = find_root(Path.cwd())
-    if profile is None or (read_yaml(root / PARAMS) or {}).get("profile") == profile:
+    values = None if profile is None else read_yaml(root / PARAMS)
+    if profile is None or (isinstance(values, dict) and values.get("profile") == profile):
         return Project(root, read_params(root / PARAMS))
     return Project(root, read_params(profile_file(root, profile, "--profile")))

@@ -15,6 +15,7 @@ from serrm.puzzles.arc import data as arc_data
 from serrm.puzzles.arc import grids as arc
 from serrm.puzzles.arc.data import read_raw
 from serrm.puzzles.arc.grids import Grid, Pair, PairName
+from serrm.puzzles.settings import Hub
 from serrm.puzzles.transforms import NUM_TRANSFORMS, transformed
 from serrm.sources.download import fetch
 from tests.references import read_manifest
@@ -108,8 +109,15 @@ def test_reported_only_the_pairs_are_those_of_the_paper(
     assert audit["num_puzzles"] == {"training": counts[0], "evaluation": counts[1], "concept": 0}
     assert audit["num_test_pairs"] == num_tests
     everything = arc_data.ArcSubsetSettings(**ALL)
-    counted = arc_data.count_puzzles(version, None, everything)
-    assert (audit["num_trained_pairs"] + CONCEPT_ARC, {30: num_tests}) == (counted.num_train, counted.tests)
+    sources = {0: arc_data.PackagedArc(kind="packaged"), CONCEPT_ARC: Hub(kind="hub")}
+    for num_concept_pairs, source in sources.items():
+        counted = arc_data.count_puzzles(version, source, everything)
+        assert counted.num_train == audit["num_trained_pairs"] + num_concept_pairs
+        assert counted.tests == {30: num_tests}
+    # Held-out puzzles are taken from the training puzzles, and no evaluation puzzle is used.
+    held_out = everything.model_copy(update={"scored": "held_out", "num_test": 100})
+    num_pairs = arc_data.count_puzzles(version, sources[0], held_out).num_train
+    assert num_pairs == pytest.approx(counts[0] / sum(counts) * audit["num_trained_pairs"], abs=1)
     assert audit["puzzles_without_trained_pairs"] == []
 
 

@@ -67,6 +67,8 @@ def test_larger_mazes_count_for_every_model_that_takes_them() -> None:
         )
         return two > one
 
+    alone = evaluation_flops(params.train_settings("maze-trm-s0"), Counts(6, 8, {}), scoring_settings)
+    assert alone == 0, "no test set of the size trained on"
     assert grows(mixer="attention", positions="rope2d")
     assert not grows(mixer="mlp") and not grows(mixer="attention", positions="learned")
 

@@ -153,7 +153,7 @@ def test_operations_commute_with_permutations_of_colours(
     assert (before is None) == (after is None)
     if before is not None and after is not None:
         assert text(painted(before._replace(cells=table[before.cells]), 0)) == text(painted(after, 0))
-        assert (before.is_painted is not None) == operation.has_colour == (after.is_painted is not None)
+        assert (before.is_unpainted is not None) == operation.has_colour == (after.is_unpainted is not None)
 
 
 @given(grids, st.sampled_from([v for v in OPERATIONS if FAMILIES[v.family].moves]))

@@ -26,6 +26,7 @@ CLUES = {4: (6, 9), 9: (40, 50)}
 PUZZLES = {
     side: generate_puzzles(side, 3, np.random.default_rng(side), clues) for side, clues in CLUES.items()
 }
+DETOUR = "S G#" + "   #" * 3, "S G#" + "o o#" + "ooo#" + "   #"  # a path of six steps instead of two
 
 
 def text(side: int, part: str = "question") -> list[str]:
@@ -78,6 +79,13 @@ def test_invalid_test_sets_are_refused_and_leave_nothing(tmp_path: Path, content
         written(tmp_path, content)
     assert "\n" not in str(error.value)
     assert not [path for path in tmp_path.rglob("*") if path.is_file() and path.name != "file.txt"]
+
+
+def test_a_longer_path_than_the_shortest_is_refused_for_its_length(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"file\.txt:2: .* obeys the rules\b.*'Shortest paths'$"):
+        written(tmp_path, f"question,answer\n{DETOUR[0]},{DETOUR[1]}\n", "maze")
+    with pytest.raises(ValueError, match=r"file\.txt:2: the given answer breaks the rules$"):
+        written(tmp_path, f"question,answer\n{DETOUR[0]},{DETOUR[0]}\n", "maze")
 
 
 def test_file_sets_are_scored_and_tabulated(trained: MakePath, make_arrays: MakePath, tmp_path: Path) -> None:

@@ -349,6 +349,7 @@ def test_arrays_in_files(tmp_path: Path) -> None:
     "content",
     [
         gzip.compress(b"x", mtime=0)[:-9],  # without the time, so that the test's name stays the same
+        bz2.compress(b"x")[:-9],
         b"PK\x03\x04nothing",
         b"PAR1" * 20,
         b"\x00" * 50,

@@ -162,8 +162,8 @@ def test_kaggles_solutions_may_be_compressed(challenges: str, solutions: str, tm
         else:
             compress = {"": bytes, ".gz": gzip.compress, ".bz2": bz2.compress}[ending]
             (tmp_path / f"{name}{ending}").write_bytes(compress(content))
-    questions = read_file(tmp_path / f"x_challenges.json{challenges}")
-    assert answers_by_name(questions) == {name: KAGGLE_ANSWERS[name] for name in ("aa", "bb")}
+    for path in (tmp_path / f"x_challenges.json{challenges}", tmp_path):
+        assert answers_by_name(read_file(path)) == {name: KAGGLE_ANSWERS[name] for name in ("aa", "bb")}
 
 
 @pytest.mark.parametrize(

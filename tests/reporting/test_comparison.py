@@ -245,12 +245,12 @@ def test_the_numbers_in_brackets_add_up(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_different_headline_steps_are_named_and_compared_at_common_steps() -> None:
     result = comparison_of(run(100), run(100, headline_steps=8))
-    assert result.headlines == {("sudoku-trm-s0", "9x9"): (16, 8, 8)}
+    assert result.headline_changes == {("sudoku-trm-s0", "9x9"): (16, 8, 8)}
     assert [line.steps for line in result.lines] == [8]
     assert not result.is_same and "headline" in summary(result)
     steps = {32: {"fsr": 0.5, "fsr_lo": 0.4, "fsr_hi": 0.6}}
     apart = comparison_of(run(100), run(100, headline_steps=32, steps=steps, solved=None))
-    assert apart.headlines == {("sudoku-trm-s0", "9x9"): (16, 32, None)} and not apart.lines
+    assert apart.headline_changes == {("sudoku-trm-s0", "9x9"): (16, 32, None)} and not apart.lines
     assert as_json(apart)["headline_steps"][0]["compared"] is None
 
 

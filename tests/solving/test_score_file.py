@@ -18,7 +18,8 @@ from serrm.puzzles.sudoku.data import TEXT as SUDOKU_TEXT
 from serrm.puzzles.sudoku.data import generate_puzzles
 from serrm.puzzles.sudoku.rules import BLANK
 from serrm.puzzles.tables import write_table
-from serrm.puzzles.tasks import grid_task
+from serrm.puzzles.task import Criterion
+from serrm.puzzles.tasks import TASKS, grid_task
 from serrm.scoring.schema import ScoredSet
 from serrm.solving.score_file import as_dict, score_file
 from tests.conftest import CLUES, MakePath
@@ -95,9 +96,26 @@ def test_puzzles_without_solution_are_left_out_and_counted(score: Scorer, puzzle
         score(unsolvable)
 
 
-def test_another_solution_than_the_answer_counts_and_is_said(
+def test_a_missing_answer_is_not_called_a_missing_solution(
     checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setitem(TASKS, "sudoku", replace(grid_task("sudoku"), solutions=None))
+    file = tmp_path / "puzzles.txt"
+    file.write_text("1.3.341.2..3.321\n")
+    with pytest.raises(ValueError, match=r"puzzles\.txt:1: no answer\b"):
+        score_file(checkpoint, file, steps=1, device=CPU)
+
+
+def holds_always(questions: Any, answers: Any) -> Any:
+    return np.full(len(questions), True)
+
+
+@pytest.mark.parametrize("criteria", [{}, {"blank": Criterion(holds_always, "Any", "any answer")}])
+def test_another_solution_than_the_answer_counts_and_is_said(
+    criteria: dict[str, Criterion], checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(TASKS, "sudoku", replace(grid_task("sudoku"), criteria=criteria))
+
     def knows(loaded: Any) -> Any:
         make_oracle(loaded.model, lambda question, _: 1)
         return loaded

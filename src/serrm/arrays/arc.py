@@ -47,7 +47,7 @@ from serrm.puzzles.transforms import NUM_TRANSFORMS, inverse_transform, transfor
 INDEX = "index.npy"
 NUM_MOVED = grids.NUM_COLOURS - 1  # colour 0 stays
 NUM_PERMUTATIONS = 362_880  # 9!
-NUM_DRAWABLE = NUM_TRANSFORMS * (NUM_PERMUTATIONS - 1)
+NUM_DRAWABLE = NUM_TRANSFORMS * (NUM_PERMUTATIONS - 1)  # variants with permuted colours, which are drawn
 ARRAYS = ("questions", "answers", "question_sizes", "answer_sizes", "puzzles", "numbers")
 
 

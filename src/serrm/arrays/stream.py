@@ -147,7 +147,7 @@ class Stream:
     num_task_types: int = 1  # rows of the task-type table
     # The puzzles that task types stand for, in the order of the table; empty if there is one type.
     puzzle_names: tuple[str, ...] = ()
-    num_special: int = 2  # tokens, the first ones, that no permutation of symbols moves
+    num_special: int = 2  # tokens in `Alphabet.special`, which come first
     # (questions, predictions, labels) → right predictions by the task's rule, if its `right_answers` is "any".
     are_right: Callable[[Grids, Grids, Grids], Bool[np.ndarray, " N"]] | None = None
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from serrm.reporting.comparison import Comparison, Line
 
-NUM_NAMES = 8  # of runs in a line
+NUM_NAMES = 8  # of runs, or of sets of runs, in a line
 WIDE = 250  # characters of a line off a terminal, so that no line of a table is folded
 FIRST = typer.Argument("HEAD", metavar="[A]", help="The revision to compare with.", show_default=False)
 SECOND = typer.Argument("workspace", metavar="[B]", help="The other revision.", show_default=False)
@@ -174,10 +174,13 @@ def notes(comparison: "Comparison", root: Path, *, has_all: bool) -> Iterator[st
     from serrm.reporting.paper import set_name
     from serrm.reporting.seeds import seed_spreads
 
-    yield from _headlines(comparison)
+    yield from _headline_changes(comparison)
     changed = [line for line in comparison.of_both if line.verdict != SAME]
     if not all(line.are_pairs for line in changed):
-        yield "* takes both samples as independent: of other puzzles, or of a score that is not kept puzzle by puzzle."
+        yield (
+            "* The interval takes both samples as independent: the puzzles differ, or the score is not kept puzzle by "
+            "puzzle."
+        )
     if any(line.verdict == UNCLEAR for line in changed):
         yield "unclear: the interval takes the cells of a puzzle as independent, and is too narrow for a verdict."
     if single := [line for line in changed if line.num_seeds == 1]:
@@ -209,15 +212,15 @@ def _others(comparison: "Comparison", *, has_all: bool) -> Iterator[str]:
             yield f"{num} other numbers are only in {revision.name}: {where}."
 
 
-def _headlines(comparison: "Comparison") -> Iterator[str]:
+def _headline_changes(comparison: "Comparison") -> Iterator[str]:
     """One line per pair of headline steps that differ; runs and sets with the same pair share a line."""
     names: dict[tuple[int, int, int | None], list[str]] = {}
-    for (run, of_set), steps in comparison.headlines.items():
+    for (run, of_set), steps in comparison.headline_changes.items():
         names.setdefault(steps, []).append(f"{run} {of_set}")
     for (first, second, common), subjects in names.items():
         subject = ", ".join(subjects) if len(subjects) <= NUM_NAMES else f"{len(subjects)} sets of runs"
         end = (
-            "no number of steps that both have is one of these"
+            "they are not compared, because neither has scores after the other's number"
             if common is None
             else f"compared after {common}"
         )

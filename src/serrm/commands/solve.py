@@ -177,9 +177,8 @@ def _write_answers(
             for answer in answers:
                 statuses[answer.status] += 1
                 num_steps += answer.steps
-                num_solved, num_done = statuses[Status.VERIFIED], statuses.total()
-                counts = {"solved": num_solved, "open": len(questions) - num_done}
-                bar.set_postfix({**counts, "given_up": num_done - num_solved}, refresh=False)
+                counts = {status.value: num for status, num in statuses.items()}
+                bar.set_postfix({**counts, "open": len(questions) - statuses.total()}, refresh=False)
                 bar.update()
                 with bar.external_write_mode():
                     if answer.trace is not None:

@@ -11,8 +11,8 @@ the tests with those of the trained pairs covers all augmentations at once. Augm
 only 9! permutations, but a symbol-equivariant model that has seen a pair has seen all its recolourings. Pairs that none
 of the 10! permutations makes equal are not made equal by one of the 9! either, so nothing is missed. Translation moves
 a grid on its canvas and does not change it. A trained pair is dropped even if it is a demonstration of the same puzzle:
-7 puzzles of ARC-AGI-1 have a test pair that is equivalent to a demonstration. Paper: section "ARC-AGI", data; the audit
-is ours.
+7 puzzles of ARC-AGI-1 have a test pair that is equivalent to a demonstration. Paper: section "ARC-AGI", data; it has
+no audit.
 """
 
 import logging

@@ -129,11 +129,11 @@ def check_answers(rows: list[Numbered], side: int, name: str, record: GridTask) 
         if puzzle.answer is None:
             raise ValueError(f"{name}: puzzle {number} has no answer")
     questions, answers = (np.stack([getattr(puzzle, part) for _, puzzle in rows]) for part in PARTS)
-    are_right = record.are_labels(questions, answers)
-    if not are_right.all():
-        number, puzzle = rows[int(np.argmin(are_right))]
+    if (wrong := record.wrong_label(questions, answers)) is not None:
+        index, reason = wrong
+        number, puzzle = rows[index]
         raise ValueError(
-            f"{name}: the answer of puzzle {number} is wrong: {record.text.format(puzzle.question)}"
+            f"{name}: the answer of puzzle {number} {reason}: {record.text.format(puzzle.question)}"
         )
 
 

@@ -81,7 +81,9 @@ class DrawnPuzzle:
         task = TASKS[self.task]
         cells = self._visible(answer)
         nothing = np.zeros(cells.shape, dtype=bool)
-        is_given = nothing if task.blank is None else self.question.reshape(cells.shape) != task.blank
+        is_given = nothing
+        if task.blank is not None or task.open_cells is not None:
+            is_given = ~task.is_open(self.question[None]).reshape(cells.shape)
         return Panel(task.look, caption, cells, is_given, nothing, nothing)
 
     def prediction_panel(

@@ -22,7 +22,7 @@ from serrm.puzzles.task import Task
 from serrm.puzzles.tasks import TASKS
 from serrm.training.settings import RunSettings
 
-# The modules that hold those dicts: they import every entry, so their imports are not followed.
+# The modules that hold these dicts. They import every entry, so their imports are not followed.
 ENTRY_MODULES = (
     "serrm.puzzles.tasks",
     "serrm.models.families",
@@ -41,7 +41,8 @@ IGNORED = (
     "serrm.puzzles.text",
 )
 STAGES = {"training": "stages.train", "scoring": "stages.evaluate"}
-# The closure follows imports inside functions: `AdamAtan2Settings.build`, which only training calls, imports this one.
+# The closure follows imports inside functions too: `AdamAtan2Settings.build`, which only training calls, imports
+# `adam_atan2`.
 IGNORED_IN = {"training": (), "scoring": ("serrm.training.adam_atan2",)}
 # Fields of a task's record, and modules of its folder, that change a run only through its arrays, or not at all.
 DATA_FIELDS = (
@@ -81,7 +82,7 @@ def write_hashes(params: Params, target: Path) -> None:
 
 
 def used_code(run: RunSettings, stage: str) -> list[str]:
-    """What a run's training or its scoring uses: a line per entry of a dict, and a line per module with its hash."""
+    """The code of a run's training or scoring: a line per entry of a dict, and a line per module with its hash."""
     task = TASKS[run.kind]
     scores_answers = stage == "scoring" or task.right_answers == "any"
     task_parts = dict(_task_parts(task, scores_answers))

@@ -79,8 +79,12 @@ def training_flops(run_settings: RunSettings, counts: Counts) -> int:
 
 
 def evaluation_flops(run_settings: RunSettings, counts: Counts, scoring: ScoringSettings) -> int:
-    """FLOPs of the task's own sets at the most steps, the curve, equivariance, and a search that verifies no answer."""
-    settings, search, num = scoring.evaluate, scoring.evaluate.test_time_compute, counts.tests[counts.side]
+    """FLOPs of the task's own sets at the most steps, the curve, equivariance, and a search that verifies no answer.
+
+    All except the sets themselves are scored on the puzzles of the size trained on, if there are any.
+    """
+    settings, search = scoring.evaluate, scoring.evaluate.test_time_compute
+    num = counts.tests.get(counts.side, 0)
     votes, passes, snapshots = 1, 1, run_settings.train.snapshots
     if isinstance(TASKS[run_settings.kind], ArcTask):  # augmentations of a test input vote
         votes = run_settings.arrays.num_augmentations + 1

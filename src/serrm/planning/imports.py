@@ -65,7 +65,7 @@ def _imported_names(node: ast.AST, package: str) -> Iterator[str]:
 
 @cache
 def _has_code(module: str) -> bool:
-    """Whether there is a source file with more than a docstring."""
+    """True if there is a source file with more than a docstring."""
     file = _file(module)
     return file is not None and any(not isinstance(node, ast.Expr) for node in _tree(file).body)
 

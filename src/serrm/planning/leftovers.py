@@ -1,4 +1,4 @@
-"""What runs and test sets that params.yaml no longer has leave behind, in data/<profile> and in dvc.lock.
+"""Leftovers of runs and test sets that params.yaml no longer has, in data/<profile> and in dvc.lock.
 
 Tables have only what is in params.yaml. But stages depend on whole folders, such as data/<profile>/scores, so DVC
 records the leftover files too, and dvc.lock then differs from that of a clone that never had them.
@@ -18,7 +18,7 @@ ENTRY_START = re.compile(r"^  (?=\S)", re.MULTILINE)  # of a stage in dvc.lock
 
 
 def leftovers(params: Params, layout: Layout) -> list[Path]:
-    """What removed runs and test sets left in folders on which other stages depend; checkpoints are in none of them."""
+    """Files of removed runs and test sets in folders on which other stages depend; checkpoints are in none of them."""
     run_folders = (layout.scores, layout.logs, layout.predictions)
     paths = [path for folder in run_folders for path in folder.glob("*") if path.stem not in params.runs]
     for task in params.tasks:

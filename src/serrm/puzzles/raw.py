@@ -22,12 +22,14 @@ class Published(NamedTuple):
     revision: str
     name: str
     sha256: str | None = None
-    num_files: dict[str, int] | None = None  # of an archive: the number of files that match a pattern
+    num_files: dict[str, int] | None = (
+        None  # of an archive: patterns of files, each with the number that match
+    )
     is_flat: bool = False  # files go straight into the folder, without their paths in the archive
 
 
 def hugging_face(repository: str, revision: str, folder: str, sha256: dict[str, str]) -> list[Published]:
-    """Files of a data set on Hugging Face, with their hashes; `folder` is that of their names."""
+    """Files of a data set on Hugging Face, by name with their hashes; `folder` is theirs in the raw directory."""
     base = f"https://huggingface.co/datasets/{repository}/resolve/{revision}"
     return [Published(f"{base}/{name}", revision, f"{folder}/{name}", sha) for name, sha in sha256.items()]
 
@@ -35,9 +37,9 @@ def hugging_face(repository: str, revision: str, folder: str, sha256: dict[str, 
 def github_archive(
     repository: str, revision: str, folder: str, num_files: dict[str, int], *, is_flat: bool = False
 ) -> Published:
-    """Files of a repository that match a pattern.
+    """The archive of a repository at a commit; `num_files` has patterns of the files to unpack, with their numbers.
 
-    The commit pins them, and no hash, because GitHub does not promise that an archive's bytes stay the same.
+    The commit pins the files. There is no hash, because GitHub does not promise that an archive's bytes stay the same.
     """
     url = f"https://codeload.github.com/{repository}/tar.gz/{revision}"
     return Published(url, revision, folder, num_files=num_files, is_flat=is_flat)
@@ -48,8 +50,8 @@ class Puzzle:
     """A puzzle on a square grid of I = side² cells, as tokens.
 
     `answer` is None if it is not known. `source` is the column of that name in published tables, such as a data set;
-    "generated" or "crop" in ours; or the difficulty of a published 25×25 puzzle. `rating` is the publisher's
-    difficulty, or the number of steps of a maze.
+    for puzzles made here "generated", or "crop" for a window of a maze; for a published 25×25 puzzle its difficulty.
+    `rating` is the publisher's difficulty, or the number of steps of a maze.
     """
 
     question: Tokens

@@ -33,7 +33,7 @@ class Criterion(NamedTuple):
     holds: Rule
     name: str
     meaning: str
-    binds_labels: bool = False  # an answer of a data set that breaks the rule is refused
+    binds_labels: bool = False  # a given answer that breaks the rule is refused
 
 
 @dataclass(frozen=True)
@@ -171,15 +171,22 @@ class GridTask(Task):
     criteria: Mapping[str, Criterion] = field(default_factory=dict)  # by the name of the score
     names_blanks: bool = True  # reports name the mean number of blank cells per puzzle
 
-    def are_labels(self, questions: Grids, answers: Grids) -> Bool[np.ndarray, " N"]:
-        """True for answers that may be labels: they obey the rule, and the criteria that bind labels."""
-        are_right = np.full(len(questions), True)
-        if self.verify is not None:
-            are_right &= self.obeys(questions, answers)
+    def wrong_label(self, questions: Grids, answers: Grids) -> tuple[int, str] | None:
+        """The index of the first answer that may not be a label, and the reason; None if all may be.
+
+        A label obeys the rule, and the criteria that bind labels.
+        """
+        rules: list[tuple[Rule, str]] = [] if self.verify is None else [(self.obeys, "breaks the rules")]
         for criterion in self.criteria.values():
             if criterion.binds_labels:
-                are_right &= criterion.holds(questions, answers)
-        return are_right
+                reason = f"obeys the rules, but does not meet the criterion {criterion.name!r}"
+                rules.append((criterion.holds, reason))
+        wrong: list[tuple[int, str]] = []  # the first answer that breaks a rule
+        for rule, reason in rules:
+            is_broken = ~rule(questions, answers)
+            if is_broken.any():
+                wrong.append((int(np.argmax(is_broken)), reason))
+        return min(wrong, key=lambda pair: pair[0], default=None)
 
     def solution(self, question: Grid) -> Grid | None:
         """A solution of a question by the exact method; None if there is no solution or no such method."""

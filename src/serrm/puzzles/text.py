@@ -12,7 +12,7 @@ from itertools import count
 from typing import Any
 
 import numpy as np
-from jaxtyping import UInt8
+from jaxtyping import Bool, UInt8
 
 from serrm.puzzles.notation import Notation
 from serrm.puzzles.raw import Puzzle, Tokens
@@ -85,14 +85,16 @@ class GridText:
             raise ValueError(f"no character for the token {wrong[0]}")
         return "".join(self.characters[token - 1] for token in tokens.tolist())
 
-    def checked(self, puzzle: Puzzle) -> Puzzle:
+    def checked(self, puzzle: Puzzle, is_open: Bool[np.ndarray, " I"] | None = None) -> Puzzle:
         """Return the puzzle. ValueError for an invalid question, or an answer that changes more than its open cells.
 
-        The answer may still break the task's rules.
+        `is_open` is true for the cells that an answer fills, by default those with the token `blank`. The answer may
+        still break the task's rules.
         """
         self.check_question(puzzle.question)
         if puzzle.answer is not None:
-            is_open, is_kept = puzzle.question == self.blank, puzzle.question == puzzle.answer
+            is_open = puzzle.question == self.blank if is_open is None else is_open
+            is_kept = puzzle.question == puzzle.answer
             wrong = np.flatnonzero(np.where(is_open, puzzle.answer < self.least_in_answer, ~is_kept))
             if wrong.size:
                 before, after = (

@@ -22,6 +22,7 @@ COMPRESSED: Final[dict[bytes, Callable[[bytes], bytes]]] = {
     b"\xfd7zXZ\x00": lzma.decompress,
 }
 """Decompression by the first bytes of a file."""
+ENDINGS: Final = (".gz", ".bz2", ".xz", ".zip")  # of compressed files
 ZIP, NPY, TAR = b"PK\x03\x04", b"\x93NUMPY", b"ustar"
 UNSUPPORTED: Final = {
     b"PAR1": "a Parquet file; write it as CSV",
@@ -58,7 +59,7 @@ def unpacked(content: bytes, name: str, stem: str, folder: str = ".") -> Iterato
     try:
         for start, decompress in COMPRESSED.items():
             if content.startswith(start):
-                yield from unpacked(decompress(content), name, stem, folder)
+                yield from unpacked(_decompressed(content, decompress, name), name, stem, folder)
                 return
         if content.startswith(ZIP):
             yield from _of_archive(content, name)
@@ -67,6 +68,13 @@ def unpacked(content: bytes, name: str, stem: str, folder: str = ".") -> Iterato
         else:
             yield Document(name, stem, text_of(content, name), folder)
     except (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, RuntimeError) as error:
+        raise ValueError(f"{name}: damaged or not readable: {error}") from None
+
+
+def _decompressed(content: bytes, decompress: Callable[[bytes], bytes], name: str) -> bytes:
+    try:
+        return decompress(content)
+    except ValueError as error:  # of bz2, for a file that ends too early
         raise ValueError(f"{name}: damaged or not readable: {error}") from None
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from serrm.core.files import parse_content
 from serrm.puzzles.arc.data import SOLUTIONS
 from serrm.reading.arc import grid_of
-from serrm.reading.inputs import Document
+from serrm.reading.inputs import ENDINGS, Document
 from serrm.reading.question import Question
 
 SUBMISSION = "sample_submission"  # has no puzzles
@@ -21,7 +21,7 @@ def solutions_beside(path: Path) -> list[Path]:
     """The file of solutions beside a file of challenges; empty if there is none."""
     name = _name_of_solutions(path.name)
     stem = name.partition(".")[0]
-    names = [name, *(f"{stem}.json{ending}" for ending in ("", ".gz", ".bz2", ".xz", ".zip"))]
+    names = [name, *(f"{stem}.json{ending}" for ending in ("", *ENDINGS))]
     files = [path.with_name(name) for name in names if path.with_name(name).is_file()]
     return [] if name == path.name else files[:1]
 

@@ -127,11 +127,13 @@ def _parsed(written: WrittenGrid) -> Question | str:
     """The puzzle of a written grid, without its place, or the message about a grid that is not a puzzle."""
     try:
         task = task_of(written)
-        text = grid_records()[task].text
+        record = grid_records()[task]
+        text = record.text
         notation = notation_of(written, text)
         cells = notation.read(written.symbols)
         answer = notation.read(written.answer) if written.answer else None
-        puzzle = text.checked(Puzzle(cells, answer))
+        is_open = None if record.open_cells is None else record.is_open(cells[None])[0]
+        puzzle = text.checked(Puzzle(cells, answer), is_open)
     except ValueError as error:
         return str(error)
     shape = puzzle.side, puzzle.side

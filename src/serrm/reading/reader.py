@@ -17,7 +17,7 @@ from serrm.puzzles.raw import Puzzle
 from serrm.puzzles.tasks import ARC
 from serrm.puzzles.text import as_text, shorten
 from serrm.reading import arc
-from serrm.reading.inputs import Document, documents, text_of, unpacked
+from serrm.reading.inputs import ENDINGS, Document, documents, text_of, unpacked
 from serrm.reading.kaggle import paired, solutions_beside, with_answers
 from serrm.reading.lines import (
     ANSWER_NAMES,
@@ -34,12 +34,17 @@ NAMES = ("name", "id", "task_id", "puzzle_id")  # of an ARC puzzle
 
 
 def read_file(path: Path) -> list[Question]:
-    """The puzzles of a file, or of the *.json files of a folder.
+    """The puzzles of a file, or of the JSON files of a folder, compressed or not.
 
     Kaggle's files of ARC challenges get their answers from the files of solutions beside them. ValueError, with file
     and line, for invalid puzzles and for files without a puzzle.
     """
-    files = sorted(path.glob("*.json")) if path.is_dir() else [path, *solutions_beside(path)]
+    if path.is_dir():
+        files = sorted(file for ending in ("", *ENDINGS) for file in path.glob(f"*.json{ending}"))
+        if not files:
+            raise ValueError(f"{path}: a folder without JSON files; name a file of another form itself")
+    else:
+        files = [path, *solutions_beside(path)]
     questions = _read_documents([document for file in files for document in documents(file)])
     if not questions:
         raise ValueError(f"{path}: no puzzle")

@@ -29,9 +29,9 @@ def write_test_set(file: Path, target: Path, entry: str, task: str, num_puzzles:
     A puzzle without an answer gets its solution by the task's exact method. On mazes this is one of the shortest paths.
 
     Raises:
-        ValueError: a puzzle is of another task, an answer breaks the rules, or the exact method finds no solution or
-            more than one of a puzzle without an answer. The message is one line with the place in the file; nothing is
-            left behind.
+        ValueError: a puzzle is of another task, an answer may not be a label (`GridTask.wrong_label`), or the exact
+            method finds no solution or more than one of a puzzle without an answer. The message is one line with the
+            place in the file; nothing is left behind.
     """
     by_side: dict[int, list[Question]] = {}
     for question in read_file(file)[:num_puzzles]:
@@ -56,9 +56,9 @@ def token_grids(
     record = grid_task(task)
     cells = np.stack([question.cells.reshape(-1) for question in questions])
     answers = np.stack([_answer(question, task) for question in questions])
-    are_right = record.are_labels(cells, answers)
-    if not are_right.all():
-        raise ValueError(f"{questions[int(np.argmin(are_right))].place}: the given answer breaks the rules")
+    if (wrong := record.wrong_label(cells, answers)) is not None:
+        index, reason = wrong
+        raise ValueError(f"{questions[index].place}: the given answer {reason}")
     return cells, answers
 
 

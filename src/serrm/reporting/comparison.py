@@ -54,9 +54,9 @@ class Comparison:
     `num_others` is how many numbers differ and have no line, of the runs and sets that both revisions have: scores
     after other numbers of steps and of other metrics, learning curves, searches, equivariance. `num_only` is how many
     such numbers only the first revision has, and how many only the second. `only` has, for the first and for the second
-    revision, the names of runs and of sets of runs that only this revision has. `headlines` has the runs and sets whose
-    headline steps differ: both numbers, and the number after which they are compared (None if they have none in
-    common).
+    revision, the names of runs and of sets of runs that only this revision has. `headline_changes` has the runs and
+    sets whose headline steps differ: both numbers, and the number after which they are compared (None if they have none
+    in common).
     """
 
     first: Revision
@@ -66,7 +66,7 @@ class Comparison:
     num_only: tuple[int, int]
     only: tuple[tuple[str, ...], tuple[str, ...]]
     settings: Mapping[str, Sequence[str]]
-    headlines: Mapping[tuple[str, str], tuple[int, int, int | None]] = field(default_factory=dict)
+    headline_changes: Mapping[tuple[str, str], tuple[int, int, int | None]] = field(default_factory=dict)
 
     @property
     def of_both(self) -> list[Line]:
@@ -81,7 +81,9 @@ class Comparison:
     @property
     def is_same(self) -> bool:
         """True if both have the same runs with equal numbers and equal headline steps."""
-        return not (self.changed or self.num_others or any(self.num_only) or any(self.only) or self.headlines)
+        return not (
+            self.changed or self.num_others or any(self.num_only) or any(self.only) or self.headline_changes
+        )
 
 
 def compare(
@@ -125,7 +127,7 @@ def compared(first: Revision, second: Revision, *, has_all: bool = False) -> Com
         num_only=(sum(num for _, num, _ in others), sum(num for *_, num in others)),
         only=(tuple(_missing(first, second)), tuple(_missing(second, first))),
         settings={name: settings for name, settings in changes.items() if settings},
-        headlines=dict(_headlines(first, second)),
+        headline_changes=dict(_headline_changes(first, second)),
     )
 
 
@@ -169,10 +171,10 @@ def _headline_steps(first: ScoredSet, second: ScoredSet) -> int | None:
     return next((steps for steps in choices if steps in first.steps and steps in second.steps), None)
 
 
-def _headlines(
+def _headline_changes(
     first: Revision, second: Revision
 ) -> Iterator[tuple[tuple[str, str], tuple[int, int, int | None]]]:
-    """(run, set) of headlines whose steps differ, with both numbers and the one after which they are compared."""
+    """(run, set) pairs whose headline steps differ, with both numbers and the one after which they are compared."""
     for run in second.runs:
         second_sets = second.runs[run].scored
         first_sets = first.runs[run].scored if run in first.runs else {}
@@ -190,15 +192,26 @@ def _line(
     if max(nums) > 1:
         seeds = "/".join(f"{num}" for num in dict.fromkeys(nums) if num)
         label = f"{'-'.join(key)}, {seeds} seeds"
-    delta, pairs = None, False
+    delta, has_pairs = None, False
     if first and second:
-        delta, pairs = difference(second, first), are_pairs(first, second)
+        delta, has_pairs = difference(second, first), are_pairs(first, second)
         word = SAME if _are_equal(first, second) else verdict(delta, record)
     else:
         word = ONLY_FIRST if first else ONLY_SECOND
-    is_main = (name, metric) == (example.main_set, example.main_metric)
     return Line(
-        label, key, name, metric, record.short, steps, first, second, delta, word, pairs, max(nums), is_main
+        run=label,
+        key=key,
+        set=name,
+        metric=metric,
+        metric_name=record.short,
+        steps=steps,
+        first=first,
+        second=second,
+        difference=delta,
+        verdict=word,
+        are_pairs=has_pairs,
+        num_seeds=max(nums),
+        is_main=(name, metric) == (example.main_set, example.main_metric),
     )
 
 
@@ -299,8 +312,8 @@ def summary(comparison: Comparison) -> str:
         parts = [f"{num} scores are those of {name}"]
         if comparison.num_others:
             parts = [f"{parts[0]}, {comparison.num_others} other numbers differ"]
-    if comparison.headlines:
-        parts.append(f"{len(comparison.headlines)} headlines are after another number of steps")
+    if comparison.headline_changes:
+        parts.append(f"{len(comparison.headline_changes)} headlines are after another number of steps")
     for revision, word, num_others in zip(
         (comparison.first, comparison.second), (ONLY_FIRST, ONLY_SECOND), comparison.num_only, strict=True
     ):
@@ -334,7 +347,7 @@ def as_json(comparison: Comparison, *, has_all: bool = False) -> dict[str, Any]:
         "only_second": list(comparison.only[1]),
         "headline_steps": [
             {"run": run, "set": name, "first": steps[0], "second": steps[1], "compared": steps[2]}
-            for (run, name), steps in comparison.headlines.items()
+            for (run, name), steps in comparison.headline_changes.items()
         ],
         "settings": {name: list(changes) for name, changes in comparison.settings.items()},
         "scores": [

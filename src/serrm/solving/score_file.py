@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from jaxtyping import UInt8
 
 from serrm.arrays.stream import PuzzleArrays
 from serrm.inference.evaluate import model_info, score_set
@@ -51,8 +52,8 @@ def score_file(
     tasks are left out if they have no answer or the model cannot answer them. What is left out is counted. The result
     has the sets of an evaluation (`serrm.scoring.schema`) without the fields on single puzzles.
 
-    Raises ValueError for a damaged checkpoint, a malformed file, a puzzle of another task or a wrong answer, and if
-    nothing can be scored.
+    Raises ValueError for a damaged checkpoint, a malformed file, a puzzle of another task, a wrong answer, or a missing
+    one in a task without exact method, and if nothing can be scored.
     """
     loaded, depths = load_model(checkpoint, device), depths_up_to(steps)
     dtype = DTYPES[supported(precision, device)]
@@ -93,34 +94,37 @@ def score_file(
 def _score_size(
     predictor: Predictor, side: int, questions: Sequence[Question], depths: Sequence[int]
 ) -> dict[str, Any]:
-    """Scores of the puzzles of one size, with the counts of those without a given answer."""
+    """Scores of the puzzles of one size, with the numbers of answers computed and of puzzles without a solution."""
     task = predictor.loaded.settings.kind
     record, name = grid_task(task), f"{side}x{side}"
     if reason := refusal(predictor.loaded.model, side, record.alphabet(side).num_symbols):
         return {"status": "cannot_extrapolate", "reason": reason}
-    grids = [question.cells.reshape(-1) for question in questions]
-    answers = [
-        record.solution(grid) if question.answer is None else question.answer
-        for question, grid in zip(questions, grids, strict=True)
-    ]
-    kept = [number for number, answer in enumerate(answers) if answer is not None]
+    pairs = [(question, _answer(question, record)) for question in questions]
+    kept = [(question, answer) for question, answer in pairs if answer is not None]
     counts = {
-        "num_answers_computed": sum(questions[number].answer is None for number in kept),
+        "num_answers_computed": sum(question.answer is None for question, _ in kept),
         "num_without_solution": len(questions) - len(kept),
     }
-    tokens = np.array([grids[number] for number in kept], dtype=np.uint8)
+    tokens = np.array([question.cells.reshape(-1) for question, _ in kept], dtype=np.uint8)
     if not kept or not record.is_open(tokens).any():
         return {"status": NOTHING, "reason": "no puzzle with a blank cell and a solution", **counts}
-    labels = np.stack([np.ravel(answers[number]) for number in kept])  # type: ignore[arg-type]
-    are_labels = record.are_labels(tokens, labels)
-    if not are_labels.all():
-        raise ValueError(
-            f"{questions[kept[int(np.argmin(are_labels))]].place}: the given answer breaks the rules"
-        )
+    labels = np.stack([answer for _, answer in kept])
+    if (wrong := record.wrong_label(tokens, labels)) is not None:
+        index, reason = wrong
+        raise ValueError(f"{kept[index][0].place}: the given answer {reason}")
     puzzles = PuzzleArrays(name, side, tokens, labels, task)
     other_solutions = OtherSolutions(task, num=0)
     scores = score_set(predictor, puzzles, depths, gallery=other_solutions)
     return {**as_dict(scores), **counts, **other_solutions.counts()}
+
+
+def _answer(question: Question, record: GridTask) -> UInt8[np.ndarray, " I"] | None:
+    """The given answer of a puzzle or else its exact solution; None if it has no solution."""
+    if question.answer is not None:
+        return question.answer.reshape(-1)
+    if record.solutions is None:
+        raise ValueError(f"{question.place}: no answer, and {record.name} has no exact method that finds one")
+    return record.solution(question.cells.reshape(-1))
 
 
 @dataclass
@@ -135,9 +139,9 @@ class OtherSolutions(Gallery):
     def add(
         self, set_name: str, side: int, predicted: Predicted, name: Callable[[int], str], votes: int = 1
     ) -> None:
-        """Count the other solutions of a batch. Mazes have criteria, which count them already."""
+        """Count the other solutions of a batch; none where only the label is right, as on mazes."""
         record = grid_task(self.task)
-        if record.verify is not None and not record.criteria:
+        if record.verify is not None and record.right_answers != "label":
             is_solution = record.obeys(predicted.batch.questions, predicted.predictions)
             self.nums[str(predicted.step)] += int(
                 (is_solution & (predicted.predictions != predicted.batch.answers).any(axis=1)).sum()

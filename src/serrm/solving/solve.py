@@ -113,7 +113,7 @@ class Answer:
         return (self.notation or grid_task(self.task).text).format(self.cells.reshape(-1))
 
     def __str__(self) -> str:
-        """The grid above one line with its status, as `serrm solve` draws it off a terminal."""
+        """The grid, with neither colours nor lines of boxes, above one line with its status."""
         rows = ["".join(f"{sign} " for sign in row).rstrip() for row in self._signs()]
         return "\n".join([*rows, status_line(self)])
 
@@ -389,7 +389,7 @@ class GridPuzzles:
         if self.record.solutions is None:
             return answer
         assert network.answer is not None and network.certainty is not None
-        is_hint = (network.question == self.record.blank) & (network.certainty >= CONFIDENT)
+        is_hint = self.record.is_open(network.question[None])[0] & (network.certainty >= CONFIDENT)
         hints = {cell: int(network.answer[cell]) for cell in np.flatnonzero(is_hint).tolist()}
         solutions = list(islice(self.record.solutions(self.questions[number].cells.reshape(-1), hints), 2))
         answer = replace(answer, by=self.record.exact_method)

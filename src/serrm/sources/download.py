@@ -49,8 +49,8 @@ def fetch(task: str, source: Any, target: Path, seed: int, scratch: Path | None 
         task: a key of `TASKS`.
         source: the settings of a source of this task.
         seed: of generated puzzles.
-        scratch: a directory that outlives this call and keeps complete downloads until there are all. By default every
-            call starts again.
+        scratch: a directory that outlives this call and keeps complete downloads until all files are there. By default
+            every call downloads all of them.
 
     Raises:
         ValueError: a file is missing, incomplete or has the wrong hash; the message is one line with its name.

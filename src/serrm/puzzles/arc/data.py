@@ -130,11 +130,12 @@ PUBLISHED = (
 )
 
 
-# Numbers of puzzles, and means of training pairs and of test inputs per puzzle.
-NUM_PUBLISHED: dict[Version, dict[str, int | float]] = {
-    1: {"train": 560, "test": 400, "pairs per puzzle": 3988 / 960, "inputs per puzzle": 419 / 400},
-    2: {"train": 1160, "test": 120, "pairs per puzzle": 5573 / 1280, "inputs per puzzle": 172 / 120},
+# Training and evaluation puzzles, their pairs to train on, and the test inputs of the evaluation puzzles.
+NUM_PUBLISHED: dict[Version, dict[str, int]] = {
+    1: {"train": 400, "test": 400, "pairs": 3081, "inputs": 419},
+    2: {"train": 1000, "test": 120, "pairs": 4666, "inputs": 172},
 }
+NUM_CONCEPT, NUM_CONCEPT_PAIRS = 160, 907  # of ConceptARC, all of which are training puzzles
 
 
 class PackagedArc(Settings):
@@ -272,14 +273,31 @@ READERS: dict[str, Callable[[Path, Version], Iterator[NamedPuzzle]]] = {
 
 def count_puzzles(version: Version, source: Any, subset: ArcSubsetSettings) -> Counts:
     """Estimate the numbers of training pairs and of test inputs, without subtracting what does not fit the canvas."""
-    is_generated = isinstance(source, generate.GeneratedArc)
-    numbers = generate.expected_counts(source) if is_generated else NUM_PUBLISHED[version]
+    if isinstance(source, generate.GeneratedArc):
+        numbers = generate.expected_counts(source)
+    else:
+        numbers = _published_counts(version, has_concept=not isinstance(source, PackagedArc))
     num_test = subset.num_test or numbers["test"]
+    # Held-out puzzles are training puzzles.
+    num_free = numbers["train"] - (num_test if subset.scored == "held_out" else 0)
     # The demonstrations of the test puzzles are training pairs, too.
-    num_puzzles = (subset.num_train or numbers["train"]) + num_test
+    num_puzzles = (subset.num_train or num_free) + num_test
     num_pairs = round(num_puzzles * numbers["pairs per puzzle"])
     num_inputs = round(num_test * numbers["inputs per puzzle"])
     return Counts(subset.canvas, num_pairs, {subset.canvas: num_inputs})
+
+
+def _published_counts(version: Version, *, has_concept: bool) -> dict[str, int | float]:
+    """Numbers of published puzzles, and the means of training pairs and of test inputs per puzzle."""
+    published = NUM_PUBLISHED[version]
+    num_train = published["train"] + NUM_CONCEPT * has_concept
+    num_pairs = published["pairs"] + NUM_CONCEPT_PAIRS * has_concept
+    return {
+        "train": num_train,
+        "test": published["test"],
+        "pairs per puzzle": num_pairs / (num_train + published["test"]),
+        "inputs per puzzle": published["inputs"] / published["test"],
+    }
 
 
 def in_words(source: generate.GeneratedArc | PackagedArc | Mirror | Hub, subset: ArcSubsetSettings) -> str:

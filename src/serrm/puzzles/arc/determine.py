@@ -9,8 +9,17 @@ from typing import Final
 
 import numpy as np
 
-from serrm.puzzles.arc.grammar import BACKGROUND, FAMILIES, RECOLOUR, UNPAINTED, Operation, Sketch, chains
-from serrm.puzzles.arc.grids import Grid, Pair
+from serrm.puzzles.arc.grammar import (
+    BACKGROUND,
+    FAMILIES,
+    RECOLOUR,
+    UNPAINTED,
+    Operation,
+    Sketch,
+    chains,
+    painted,
+)
+from serrm.puzzles.arc.grids import NUM_COLOURS, Grid, Pair
 
 UNKNOWN: Final = 255
 """A colour that the demonstrations do not determine."""
@@ -37,7 +46,7 @@ def explanations(
             continue
         table, colour = fitted
         sketches = [apply(chain, question, apply_one) for question in questions]
-        num_parts = len(chain) + any(table[c] not in (c, UNKNOWN) for c in range(UNPAINTED))
+        num_parts = len(chain) + any(table[c] not in (c, UNKNOWN) for c in range(NUM_COLOURS))
         answers = tuple(as_bytes(_finish(sketch, table, colour)) for sketch in sketches if sketch is not None)
         if len(answers) == len(questions):
             yield num_parts, answers
@@ -64,11 +73,11 @@ def apply(chain: Sequence[Operation], question: Grid, apply_one: ApplyOne) -> Sk
     sketch: Sketch | None = Sketch(question)
     for operation in chain:
         assert sketch is not None
-        if sketch.is_painted is None:
+        if sketch.is_unpainted is None:
             sketch = apply_one(operation, sketch.cells)
         else:
             assert FAMILIES[operation.family].moves, "a rule that paints is followed by one that moves"
-            marked = np.where(sketch.is_painted, np.uint8(UNPAINTED), sketch.cells)
+            marked = np.where(sketch.is_unpainted, np.uint8(UNPAINTED), sketch.cells)
             moved = apply_one(operation, marked)
             sketch = None if moved is None else Sketch(moved.cells, moved.cells == UNPAINTED)
         if sketch is None:
@@ -80,21 +89,21 @@ def _fit(
     chain: Sequence[Operation], pairs: Sequence[Pair], can_recolour: bool, apply_one: ApplyOne
 ) -> tuple[list[int], int] | None:
     """Fit the map of colours and the painted colour with which the operations explain all pairs; None if impossible."""
-    table = [BACKGROUND, *([UNKNOWN] * (UNPAINTED - 1))] if can_recolour else list(range(UNPAINTED))
+    table = [BACKGROUND, *([UNKNOWN] * (NUM_COLOURS - 1))] if can_recolour else list(range(NUM_COLOURS))
     colour = UNKNOWN
     for pair in pairs:
         sketch = apply(chain, pair.question, apply_one)
         if sketch is None or sketch.cells.shape != pair.answer.shape:
             return None
         kept, answer = sketch.cells, pair.answer
-        if sketch.is_painted is not None:
-            colours = set(answer[sketch.is_painted].tolist())
+        if sketch.is_unpainted is not None:
+            colours = set(answer[sketch.is_unpainted].tolist())
             if colour != UNKNOWN:
                 colours.add(colour)
             if len(colours) > 1 or BACKGROUND in colours:
                 return None
             (colour,) = colours or {UNKNOWN}
-            kept, answer = kept[~sketch.is_painted], answer[~sketch.is_painted]
+            kept, answer = kept[~sketch.is_unpainted], answer[~sketch.is_unpainted]
         if not can_recolour:
             if kept.tobytes() != answer.tobytes():
                 return None
@@ -109,6 +118,6 @@ def _fit(
 
 def _finish(sketch: Sketch, table: list[int], colour: int) -> Grid:
     """Colour a sketch by a map of colours and the painted colour."""
-    # UNPAINTED, which has no entry in the table, becomes 0 here: its squares are painted, and get their colour below.
-    cells: Grid = np.array(table, dtype=np.uint8)[sketch.cells % UNPAINTED]
-    return cells if sketch.is_painted is None else np.where(sketch.is_painted, np.uint8(colour), cells)
+    # UNPAINTED has no entry in the table; its squares become background here and get their colour below.
+    cells: Grid = np.array(table, dtype=np.uint8)[sketch.cells % NUM_COLOURS]
+    return painted(Sketch(cells, sketch.is_unpainted), colour)

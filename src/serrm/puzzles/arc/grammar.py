@@ -16,15 +16,15 @@ from typing import Final, NamedTuple
 import numpy as np
 from jaxtyping import Bool
 
-from serrm.puzzles.arc.grids import Grid
+from serrm.puzzles.arc.grids import NUM_COLOURS, Grid
 from serrm.puzzles.transforms import transformed
 
 Mask = Bool[np.ndarray, "_ _"]
 Colours = tuple[int, ...]
 
 BACKGROUND: Final = 0
-UNPAINTED: Final = 10
-"""A placeholder for the rule's colour while it is unknown; no colour has this number."""
+UNPAINTED: Final = NUM_COLOURS
+"""A placeholder for the rule's colour while it is unknown: the number after those of the colours."""
 RECOLOUR: Final = "recolour"
 """The family of recolourings, each by a map of colours; it has no operations."""
 
@@ -33,7 +33,7 @@ class Sketch(NamedTuple):
     """An answer, and the squares still to be painted in the rule's colour; None if the rule has no colour."""
 
     cells: Grid
-    is_painted: Mask | None = None
+    is_unpainted: Mask | None = None
 
 
 Apply = Callable[[Grid], Sketch | None]
@@ -83,7 +83,7 @@ class Rule:
 
     def answer(self, question: Grid) -> Grid | None:
         """The answer to a question; None if the rule is not defined on it."""
-        table = np.arange(UNPAINTED, dtype=np.uint8)
+        table = np.arange(NUM_COLOURS, dtype=np.uint8)
         for colour, other in self.recoloured:
             table[colour] = other
         cells: Grid = table[question]
@@ -96,10 +96,10 @@ class Rule:
 
 
 def painted(sketch: Sketch, colour: int) -> Grid:
-    """The answer with its open squares painted."""
-    if sketch.is_painted is None:
+    """The answer with its unpainted squares in a colour."""
+    if sketch.is_unpainted is None:
         return sketch.cells
-    return np.where(sketch.is_painted, np.uint8(colour), sketch.cells)
+    return np.where(sketch.is_unpainted, np.uint8(colour), sketch.cells)
 
 
 # Objects and areas.
@@ -166,18 +166,18 @@ def paint_colour(grid: Grid, sign: int) -> Sketch | None:
 
 def ranked_colours(grid: Grid, sign: int) -> list[tuple[int, int]]:
     """(sign × number of squares, colour) of the colours that occur, in descending order."""
-    counts = np.bincount(grid.reshape(-1), minlength=UNPAINTED)[1:].tolist()
+    counts = np.bincount(grid.reshape(-1), minlength=NUM_COLOURS)[1:].tolist()
     ranked = [(sign * num, colour) for colour, num in enumerate(counts, start=1) if num]
     return sorted(ranked, reverse=True)
 
 
 def paint_kind(grid: Grid, is_chosen: Callable[[Mask], bool]) -> Sketch:
     """All objects of a kind."""
-    is_painted = np.zeros(grid.shape, dtype=bool)
+    is_unpainted = np.zeros(grid.shape, dtype=bool)
     for mask in objects(grid):
         if is_chosen(mask):
-            is_painted |= mask
-    return Sketch(grid, is_painted)
+            is_unpainted |= mask
+    return Sketch(grid, is_unpainted)
 
 
 # Moves.
@@ -219,11 +219,11 @@ def repeat(grid: Grid, rows: int, columns: int, *, mirrors: bool) -> Sketch:
 
 def fill_enclosed(grid: Grid) -> Sketch:
     """Background that is not connected to the border by squares that share an edge."""
-    is_painted = np.zeros(grid.shape, dtype=bool)
+    is_unpainted = np.zeros(grid.shape, dtype=bool)
     for mask in areas(grid == BACKGROUND):
         if not touches_border(mask):
-            is_painted |= mask
-    return Sketch(grid, is_painted)
+            is_unpainted |= mask
+    return Sketch(grid, is_unpainted)
 
 
 def fill_background(grid: Grid) -> Sketch:
@@ -233,9 +233,9 @@ def fill_background(grid: Grid) -> Sketch:
 
 def frame_edge(grid: Grid) -> Sketch:
     """The outermost rows and columns."""
-    is_painted = np.ones(grid.shape, dtype=bool)
-    is_painted[1:-1, 1:-1] = False
-    return Sketch(grid, is_painted)
+    is_unpainted = np.ones(grid.shape, dtype=bool)
+    is_unpainted[1:-1, 1:-1] = False
+    return Sketch(grid, is_unpainted)
 
 
 def frame_pad(grid: Grid) -> Sketch:
@@ -263,16 +263,16 @@ def gaps_between_equals(grid: Grid) -> Iterator[tuple[int, int, int, int]]:
 
 def connect(grid: Grid, directions: str, *, keeps_colour: bool) -> Sketch:
     """Lines of background between equal colours, along rows and columns, in that colour or a new one."""
-    cells, is_painted = grid.copy(), np.zeros(grid.shape, dtype=bool)
+    cells, is_unpainted = grid.copy(), np.zeros(grid.shape, dtype=bool)
     for direction, turned, target, mask in (
-        ("rows", grid, cells, is_painted),
-        ("columns", grid.T, cells.T, is_painted.T),
+        ("rows", grid, cells, is_unpainted),
+        ("columns", grid.T, cells.T, is_unpainted.T),
     ):
         if direction in directions:
             for row, first, last, colour in gaps_between_equals(turned):
                 target[row, first:last] = colour
                 mask[row, first:last] = True
-    return Sketch(cells) if keeps_colour else Sketch(grid, is_painted)
+    return Sketch(cells) if keeps_colour else Sketch(grid, is_unpainted)
 
 
 # Counting.
@@ -298,9 +298,9 @@ def _bar(num: int, is_column: bool) -> Sketch | None:
 def count_squares(grid: Grid, *, is_column: bool) -> Sketch | None:
     """A row or a column with a square for each of the most frequent colour, in that colour."""
     sketch = paint_colour(grid, 1)
-    if sketch is None or sketch.is_painted is None:
+    if sketch is None or sketch.is_unpainted is None:
         return None
-    cells = grid[sketch.is_painted]
+    cells = grid[sketch.is_unpainted]
     return Sketch(cells[:, None] if is_column else cells[None])
 
 

@@ -82,7 +82,7 @@ def check_clues(side: int, clues: tuple[int, int]) -> tuple[int, int]:
 
 
 class AnySudokuSource(Settings):
-    """What all sources of Sudokus have: generated 16×16 puzzles, because the paper's are not published."""
+    """The settings of every source of Sudokus: generated 16×16 puzzles, because the paper's are not published."""
 
     num_16x16: NonNegativeInt
     """16×16 puzzles to generate; the paper has 216, and 0 leaves the size out."""
