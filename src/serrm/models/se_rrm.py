@@ -35,7 +35,8 @@ class SymbolPlanes(recurrence.InputEmbedding):
         self.registers = nn.Parameter(
             layers.truncated_normal(num_vectors, registers, width, std=1.0, generator=generator)
         )
-        self.learn_positions(POSITIONS[settings.positions], sizes.num_positions, width, generator)
+        self.encoding = POSITIONS[settings.positions]
+        self.learn_positions(self.encoding, sizes.num_positions, width, generator)
 
     def num_planes(self, num_symbols: int) -> int:
         """Symbol planes for an alphabet of `num_symbols`; CannotExtrapolate if untied weights do not fit."""
@@ -48,7 +49,7 @@ class SymbolPlanes(recurrence.InputEmbedding):
 
     def state_shape(self, num_puzzles: int, num_positions: int, num_symbols: int) -> tuple[int, ...]:
         """B, I with registers, K, D."""
-        self.check_positions(num_positions)
+        self.check_positions(self.encoding, num_positions, self.settings.head_dim)
         length = num_positions + self.settings.registers
         return num_puzzles, length, self.num_planes(num_symbols), self.settings.width
 
