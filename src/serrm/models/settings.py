@@ -82,9 +82,7 @@ class FamilySettings(Settings):
     at_most: ClassVar[Mapping[str, int]] = {}
     # Supervision steps to score in place of `evaluate.steps`, as answers no longer change; empty: `evaluate.steps`.
     evaluation_steps: ClassVar[tuple[int, ...]] = ()
-    flops_are_upper_bound: ClassVar[bool] = (
-        False  # a supervision step takes at most the FLOPs that are counted
-    )
+    flops_are_upper_bound: ClassVar[bool] = False  # a supervision step may take fewer FLOPs than are counted
     if TYPE_CHECKING:
         family: str
 
