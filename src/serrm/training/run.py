@@ -239,7 +239,7 @@ class TrainingRun:
         return {"run": self.settings.model_dump(mode="json"), "data_hash": self.data_hash}
 
     def _hardware(self) -> dict[str, Any]:
-        """The entries of config.json that change rounding and the masks of dropout."""
+        """The entries of config.json on which rounding and the masks of dropout depend."""
         execution = self.execution
         return {
             "device": self.device.type,
@@ -263,7 +263,7 @@ class TrainingRun:
         ckpt.write_snapshot(self.folder / ckpt.SNAPSHOTS, weights, trainer.step, samples, loss)
 
     def _save(self) -> None:
-        """Write a checkpoint if all its numbers are finite; all processes wait until it is there."""
+        """Write a checkpoint; all processes wait until it is there. ValueError if one of its numbers is not finite."""
         tally = self.trainer.tally
         if tally.num_steps:
             self._check_loss(float(tally.loss) / tally.num_steps)
