@@ -1,4 +1,7 @@
-"""data/<profile>/arrays → data/<profile>/runs/<run>: a checkpoint and its training log; MLflow shows the loss live."""
+"""data/<profile>/arrays → data/<profile>/runs/<run>: a checkpoint.
+
+The training log goes to data/<profile>/logs/<run>.csv, and MLflow shows it live.
+"""
 
 import sys
 from pathlib import Path

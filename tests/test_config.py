@@ -245,12 +245,22 @@ def test_a_folder_of_files_is_given_for_a_mirror_alone(source: Any, files: str, 
 
 
 @pytest.mark.parametrize(
+    ("task", "tokens"), [("sudoku", ()), ("maze", (1,)), ("arc_agi_1", (1,)), ("arc_agi_2", (1,))]
+)
+def test_special_tokens_in_answers_are_all_except_padding_and_the_blank_to_fill(
+    task: str, tokens: tuple[int, ...]
+) -> None:
+    assert TASKS[task].special_in_answers(9) == tokens
+
+
+@pytest.mark.parametrize(
     ("special", "model", "named"),
     [
         ((0, 1, 3), {"symbols": "untied", "planes": "usual"}, "recipes.maze.se_rrm.model.planes"),
         ((0, 1, 3), {"symbols": "tied", "planes": "all"}, "recipes.maze.se_rrm.model.symbols"),
         ((0, 1, 3), {"symbols": "untied", "planes": "all"}, ""),
-        ((0, 1, 2), {"symbols": "tied", "planes": "usual"}, ""),
+        ((0, 1), {"symbols": "tied", "planes": "usual"}, "recipes.maze.se_rrm.model.planes"),
+        ((0,), {"symbols": "tied", "planes": "usual"}, ""),
         ((0,), {"symbols": "tied", "planes": "all"}, ""),
     ],
 )

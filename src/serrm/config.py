@@ -327,10 +327,13 @@ class Params(Settings):
         num, num_built = settings.arrays.num_augmentations, self.array_settings(run.task).num_augmentations
         if isinstance(record, ArcTask) and num > num_built:
             raise ValueError(f"{at_arrays}: tasks.{run.task}.arrays builds only {num_built} (got {num})")
-        special = record.alphabet(self.counts(run.task).side).special
-        if key := settings.model.misfit(special):
-            tokens, value = ", ".join(map(str, special)), values["model"][key]
-            misfit = f"does not fit {task}, whose special tokens are {tokens} (got {value!r})"
+        side = self.counts(run.task).side
+        special, in_answers = record.alphabet(side).special, record.special_in_answers(side)
+        if key := settings.model.misfit(special, in_answers):
+            tokens, tokens_in_answers = (", ".join(map(str, part)) for part in (special, in_answers))
+            answers = f", and whose answers hold token {tokens_in_answers}" if in_answers else ""
+            value = values["model"][key]
+            misfit = f"does not fit {task}, whose special tokens are {tokens}{answers} (got {value!r})"
             advice = f"recipes.{run.task}.{run.model}.model.{key} sets it for this task"
             raise ValueError(f"{key_of(['model', key])}: {misfit}; {advice}")
         return settings

@@ -187,17 +187,17 @@ def test_the_likeliest_guesses_come_first_and_none_twice(seed: int, num: int) ->
     rng = np.random.default_rng(seed)
     question = rng.integers(1, 5, 4).astype(np.uint8)
     shares = rng.dirichlet(np.full(5, 0.5), 4).astype(np.float32)
-    puzzle, asked, costs = Search(0, question), list[bytes](), list[float]()
+    puzzle, asked, likelihoods = Search(0, question), list[bytes](), list[float]()
     while len(asked) < num and puzzle.begin(Limits(1, num)):
         puzzle.branch(shares, ANYTHING)
-        cost, filled = puzzle.cost, puzzle.filling
+        negative, filled = puzzle.neg_log_likelihood, puzzle.filling
         asked.append(filled.tobytes())
-        costs.append(cost)
+        likelihoods.append(-negative)
         cells = np.flatnonzero(filled != question)
         assert (question[cells] == BLANK).all()
         likely = [max(shares[cell, filled[cell]], LEAST_PROBABILITY) * MISS_PROBABILITY for cell in cells]
-        assert cost == pytest.approx(-math.log(math.prod(likely)))
-    assert costs == sorted(costs) and len(set(asked)) == len(asked)
+        assert negative == pytest.approx(-math.log(math.prod(likely)))
+    assert likelihoods == sorted(likelihoods, reverse=True) and len(set(asked)) == len(asked)
     if num == 60 and not puzzle.queue:
         assert sum(BLANK not in each for each in asked) == 3 ** (question == BLANK).sum()
 

@@ -114,7 +114,7 @@ def test_the_example_is_the_first_pair_that_differs(
     assert asked is not None
     answers = [np.full((4, 16), 1, np.uint8), np.full((4, 16), 1, np.uint8)]
     answers[1][2:, 5] = 0
-    monkeypatch.setattr(studies, "_predicted", lambda *_: answers.pop(0))
+    monkeypatch.setattr(studies, "_predict_alone", lambda *_: answers.pop(0))
     found = equivariance(Predictor(loaded, 2), asked, num=4, seed=0)
     assert (found.num_pairs, found.num_identical) == (4, 2)
     assert asked.gather(2, 1).questions[0].tolist() == [*found.example.question]

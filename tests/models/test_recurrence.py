@@ -6,6 +6,7 @@ import pytest
 import torch
 from pydantic import TypeAdapter
 
+from serrm.inference.predict import refusal
 from serrm.models.build import build_model
 from serrm.models.families import ModelSettings
 from serrm.models.recurrence import CannotExtrapolate, RecurrentModel
@@ -67,3 +68,23 @@ def test_what_there_are_no_weights_for_is_refused(
     with pytest.raises(CannotExtrapolate, match=message):
         make(kind, **changes).initial_state(1, 81, num_symbols)
     assert make("se_rrm").initial_state(1, 81, 11)[0].shape == (1, 81, 11, 32)
+
+
+@pytest.mark.parametrize(
+    ("positions", "side", "message"),
+    [
+        ("rope2d_boxes", 7, r"\b7\b"),
+        ("rope2d_in_boxes", 7, r"\b7\b"),
+        ("rope2d_in_boxes", 30, r"\b5\b.*\b6\b"),
+    ],
+)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_side_that_the_positions_do_not_have_is_refused(
+    kind: str, positions: str, side: int, message: str
+) -> None:
+    """Side 7 has no boxes, and side 30 has boxes of 6 columns, of which heads of 16 features tell 5 apart."""
+    heads = {"heads": 1} if kind in ("trm", "hrm") else {"head_dim": 16}
+    model = make(kind, positions=positions, **heads)
+    with pytest.raises(CannotExtrapolate, match=message):
+        model.initial_state(1, side**2, 6)
+    assert refusal(model, side, 6) and refusal(model, 9, 6) is None

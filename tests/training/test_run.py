@@ -84,7 +84,7 @@ def test_what_cannot_fit_is_refused_in_one_line(
     make_run: MakeRun, arrays: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(trial, "total_memory", lambda device: 10**8)
-    with pytest.raises(ValueError, match=r"\d\.\d GB.*\b0\.1 GB"):
+    with pytest.raises(ValueError, match=r"\d\.\d GB.*\b0\.1 GB: .*\bmicro_batch in machine\.yaml"):
         run(make_run(), arrays, tmp_path)
     assert not (tmp_path / "run").exists()
 

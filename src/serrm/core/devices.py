@@ -64,7 +64,8 @@ def make_repeatable(device: torch.device) -> None:
         return
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # without it PyTorch promises nothing
     torch.use_deterministic_algorithms(True)  # the backward pass of fused attention, rows written by index
-    torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]  # which would cost a pass over all memory
+    # Otherwise deterministic algorithms fill new tensors first, in a pass over their memory.
+    torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
     torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
     torch.backends.cuda.enable_cudnn_sdp(False)  # fused attention whose sums have no fixed order
 

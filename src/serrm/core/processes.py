@@ -43,14 +43,14 @@ class Processes:
         """True for the process that writes files and logs."""
         return self.rank == 0
 
-    def local_range(self, num: int) -> slice:
-        """This process's part of `num` slots. ValueError if they do not divide evenly."""
-        if num % self.num:
+    def local_range(self, num_slots: int) -> slice:
+        """This process's part of the slots. ValueError if they do not divide evenly by the processes."""
+        if num_slots % self.num:
             raise ValueError(
-                f"a batch of {num} slots does not divide by {self.num} processes "
+                f"a batch of {num_slots} slots does not divide by {self.num} processes "
                 "(train.batch_size, processes in machine.yaml)"
             )
-        size = num // self.num
+        size = num_slots // self.num
         return slice(self.rank * size, (self.rank + 1) * size)
 
     def add_up(self, tensors: Sequence[Tensor]) -> None:

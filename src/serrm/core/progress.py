@@ -51,7 +51,7 @@ def with_progress(
 
 
 def duration(seconds: float) -> str:
-    """ "50 s", "12 min", "2 h 40 min" or "31 days"."""
+    """Format a duration, such as "50 s", "12 min", "2 h 40 min" or "31 days"."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     hours, minutes = divmod(round(seconds / 60), 60)

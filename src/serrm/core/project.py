@@ -83,9 +83,7 @@ class Layout:
         self.provenance = data / "machine"
         self.exports = data / "tables"  # tables as CSV and LaTeX
         self.scratch = root / "data" / "scratch"  # unfinished runs by the hash of their settings, outside DVC
-        self.reports = (
-            root / "reports" / profile
-        )  # what people open: scores, curves, tables, figures, the page
+        self.reports = root / "reports" / profile  # scores, curves, tables, figures, the page
         self.metrics = self.reports / "metrics.json"  # the scores of all runs
 
     def file_sets(self, data_set: str) -> Path:

@@ -72,9 +72,8 @@ def evaluate(
         if settings.equivariance_pairs and (questions := symmetric_questions(loaded, arrays)) is not None:
             pairs = equivariance(predictor, questions, settings.equivariance_pairs, run.seed)
         first_verified, guesses = compute_points(predictor, arrays, run)
-        curve = tuple(
-            learning_curve(predictor, arrays, run)
-        )  # last, as it loads other weights into the model
+        # Last, as it loads other weights into the model.
+        curve = tuple(learning_curve(predictor, arrays, run))
         evaluation = Evaluation(
             profile=run.profile,
             name=run.name,

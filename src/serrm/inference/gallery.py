@@ -37,16 +37,16 @@ class Gallery:
         side: int,
         predicted: predict.Predicted,
         name: Callable[[int], str],
-        votes: int = 1,
+        num_votes: int = 1,
     ) -> None:
-        """Keep the predictions of a batch for the first puzzles of a set; of a puzzle's `votes` only the first.
+        """Keep the predictions of a batch for the first puzzles of a set; of a puzzle's votes only the first.
 
         A model trained on larger grids may answer with symbols outside this size's alphabet; they become padding, 0.
         """
         record, examples = TASKS[self.task], self.examples.setdefault(set_name, {})
         num_symbols = record.alphabet(side).num_symbols
         for row, prediction in enumerate(predicted.predictions):
-            number, vote = divmod(predicted.start + row, votes)
+            number, vote = divmod(predicted.start + row, num_votes)
             if vote or number >= self.num:
                 continue
             question, answer = predicted.batch.questions[row], predicted.batch.answers[row]

@@ -6,7 +6,7 @@ toss-up between two symbols, fills in each symbol that the rule allows, and expa
 Only the network decides where to guess and what is likely. (An extension: docs/decisions/017.)
 
 Every puzzle has a row of the batch and counts its own steps. A finished puzzle frees its row for the next, so the batch
-stays full, and every puzzle gets the same answer as in a search alone.
+stays full, and every puzzle gets the answer that it would get in a batch of its own.
 """
 
 import heapq
@@ -57,11 +57,11 @@ class Limits:
 
 @dataclass(eq=False)
 class Search:
-    """Search state of a puzzle: answer so far, its cost, the queue of fillings to try, and the current attempt.
+    """Search state of a puzzle: the answer so far, the steps taken, the queue of fillings to try, the current attempt.
 
     The answer is the verified one, else that of the first attempt. `certainty` holds the certainty of every cell of the
-    answer, and `history` the predictions of its attempt. `seconds` is the puzzle's share of the
-    time of its batches. An attempt takes the cheapest filling of the queue and begins with the model's initial state.
+    answer, and `history` the predictions of its attempt. `seconds` is the puzzle's share of the time of its batches. An
+    attempt takes the likeliest filling of the queue and begins with the model's initial state.
     """
 
     key: int
@@ -76,10 +76,10 @@ class Search:
     seconds: float = 0.0
 
     def __post_init__(self) -> None:
-        # A heap of (cost, order of entry, question with guesses); the question without guesses is the first.
+        # A heap of (negative log-likelihood of the guesses, order of entry, question with guesses).
         self.queue: list[tuple[float, int, Tokens]] = [(0.0, 0, self.question)]
         self.seen: set[bytes] = set()
-        self.filling, self.cost, self.steps_left = self.question, 0.0, 0
+        self.filling, self.neg_log_likelihood, self.steps_left = self.question, 0.0, 0
         self.predictions: list[Tokens] = []
 
     def begin(self, limits: Limits) -> bool:
@@ -87,7 +87,7 @@ class Search:
         is_late = self.seconds >= limits.seconds
         if self.is_verified or is_late or self.attempts > limits.more_attempts or not self.queue:
             return False
-        self.cost, _, self.filling = heapq.heappop(self.queue)
+        self.neg_log_likelihood, _, self.filling = heapq.heappop(self.queue)
         self.steps_left = GUESS_STEPS if self.attempts else limits.max_steps
         self.attempts, self.predictions = self.attempts + 1, []
         return True
@@ -114,9 +114,9 @@ class Search:
         for probability, filled in fillings(self.filling, probabilities, task):
             if filled.tobytes() not in self.seen:
                 self.seen.add(filled.tobytes())
-                # −log, so that costs add up to −log of the joint probability.
-                cost = self.cost - math.log(max(probability, LEAST_PROBABILITY) * MISS_PROBABILITY)
-                heapq.heappush(self.queue, (cost, len(self.seen), filled))
+                log_probability = math.log(max(probability, LEAST_PROBABILITY) * MISS_PROBABILITY)
+                entry = (self.neg_log_likelihood - log_probability, len(self.seen), filled)
+                heapq.heappush(self.queue, entry)
 
 
 def fillings(question: Tokens, probabilities: Probabilities, task: Task) -> Iterator[tuple[float, Tokens]]:

@@ -59,12 +59,12 @@ def search_points(
     puzzles, attempt_steps = puzzles.first(settings.num_puzzles), settings.attempt_steps
     numbers_of_attempts = () if TASKS[puzzles.task].allows is None else sorted(settings.guesses)
     first_verified, guesses = list[ComputePoint](), list[ComputePoint]()
-    outcomes = _searched(predictor, puzzles, Limits(max(settings.max_steps)))
+    outcomes = _search_all(predictor, puzzles, Limits(max(settings.max_steps)))
     for most in sorted(settings.max_steps):
         num_right = sum(outcome.is_right and outcome.steps <= most for outcome in outcomes)
         first_verified.append(_point(outcomes, Limits(most), num_right))
     if numbers_of_attempts:
-        outcomes = _searched(predictor, puzzles, Limits(attempt_steps, max(numbers_of_attempts) - 1))
+        outcomes = _search_all(predictor, puzzles, Limits(attempt_steps, max(numbers_of_attempts) - 1))
     for num in numbers_of_attempts:
         num_right = sum(outcome.is_right and outcome.attempts <= num for outcome in outcomes)
         guesses.append(_point(outcomes, Limits(attempt_steps, num - 1), num_right))
@@ -79,7 +79,7 @@ class Outcome(NamedTuple):
     is_right: bool
 
 
-def _searched(predictor: predict.Predictor, puzzles: PuzzleArrays, limits: Limits) -> list[Outcome]:
+def _search_all(predictor: predict.Predictor, puzzles: PuzzleArrays, limits: Limits) -> list[Outcome]:
     """Search for an answer to every puzzle; processes share the puzzles in turn."""
     model, processes = predictor.loaded.model, predictor.processes
     task, num_symbols = TASKS[puzzles.task], puzzles.num_symbols
@@ -146,8 +146,10 @@ def equivariance(
 
     num = min(num, questions.num_examples)
     step = equivariance_steps(predictor.loaded.settings.model.evaluation_steps)
-    plain = _predicted(predictor, Stream(questions.side, questions.num_symbols, num, questions.gather), step)
-    after = _predicted(
+    plain = _predict_alone(
+        predictor, Stream(questions.side, questions.num_symbols, num, questions.gather), step
+    )
+    after = _predict_alone(
         predictor, Stream(questions.side, questions.num_symbols, num, permuted), step, permuted_vectors
     )
     is_identical = (permutation[plain] == after).all(axis=1)
@@ -168,7 +170,7 @@ def equivariance(
     )
 
 
-def _predicted(
+def _predict_alone(
     predictor: predict.Predictor,
     questions: Stream,
     step: int,

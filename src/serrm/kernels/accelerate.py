@@ -20,7 +20,8 @@ from serrm.models.layers import Features, Rotation
 from serrm.models.recurrence import Network, RecurrentModel, State, StepOutput
 
 Apply = Callable[[Tensor, Tensor, Rotation | None], Tensor]  # (state, injection, rotation) → new state
-MOST_VARIANTS = 64  # in a process; beyond its limit PyTorch raises an error, by default at 8 for all networks
+# Of all compiled networks of a process together. Beyond its limit, by default 8, PyTorch raises an error.
+MOST_VARIANTS = 64
 # No kernel is chosen by timing where the choice changes numbers, so that equal machines give equal numbers. No CUDA
 # graphs, which would overwrite the last output, while slots keep outputs and change rows of them.
 OPTIONS: dict[str, str | int | bool | Callable[..., Any]] = {

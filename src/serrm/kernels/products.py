@@ -28,23 +28,22 @@ def product(a: Float[Tensor, "m k"], b: Float[Tensor, "k n"]) -> Float[Tensor, "
     """a·b, exact where `is_exact`; without gradient there."""
     if not is_exact(a) or b.dtype != a.dtype:
         return a @ b
-    num_rows, num = a.shape
-    columns = b.shape[1]
-    if num_rows * num * columns == 0:
-        return a.new_zeros(num_rows, columns)
-    lines = F.pad(b.detach(), (0, -columns % LANES)).contiguous()
+    (num_rows, num_terms), num_columns = a.shape, b.shape[1]
+    if num_rows * num_terms * num_columns == 0:
+        return a.new_zeros(num_rows, num_columns)
+    lines = F.pad(b.detach(), (0, -num_columns % LANES)).contiguous()
     out = torch.empty(num_rows, lines.shape[1])
     sizes = (ctypes.c_int64(size) for size in (*a.stride(), num_rows))
     library(a.dtype).multiply(
         ctypes.c_void_p(a.data_ptr()),
         *sizes,
         ctypes.c_void_p(lines.data_ptr()),
-        ctypes.c_int64(num),
+        ctypes.c_int64(num_terms),
         ctypes.c_int64(lines.shape[1]),
         ctypes.c_void_p(out.data_ptr()),
         ctypes.c_int64(torch.get_num_threads()),
     )
-    return out[:, :columns].contiguous()
+    return out[:, :num_columns].contiguous()
 
 
 class _Linear(torch.autograd.Function):

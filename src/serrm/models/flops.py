@@ -1,4 +1,7 @@
-"""Counts the FLOPs of a model's supervision step, and its parameters, from its settings."""
+"""Counts the FLOPs of a model's supervision step on one puzzle, and its parameters, from its settings.
+
+An optimiser step is a supervision step of B puzzles, so it has B times the FLOPs.
+"""
 
 from collections.abc import Callable
 from functools import cache, partial
@@ -34,9 +37,10 @@ def flops(
     """FLOPs of a supervision step on one puzzle of `num_positions` cells with `num_symbols` symbols, including the pad.
 
     PyTorch counts the FLOPs of matrix products, two per multiply-add, on a model without numbers (device meta). All
-    other operations and the optimiser are left out. Without `halting` the step only predicts. With `halting` it
-    trains, and the count includes the backward pass through the updates that carry gradient, the halting logits if
-    they are learned, and the predictions that the rule's loss makes, as HRM's bootstrapped target does.
+    other operations and the optimiser are left out. Without `halting` these are the FLOPs of a prediction.
+    With `halting` they are those of a step in training, which also has the backward pass through the updates that carry
+    gradient, the halting logits if they are learned, and the predictions that the rule's loss makes, as HRM's
+    bootstrapped target does.
     """
     with torch.device("meta"):
         model = empty_model(settings, num_symbols, num_positions=num_positions, num_special=num_special)

@@ -32,13 +32,15 @@ class TokenSequence(recurrence.InputEmbedding):
     ) -> None:
         super().__init__()
         self.settings, self.mlp_positions = settings, mlp_positions
+        self.encoding, self.head_dim = (
+            SEQUENCE_POSITIONS[settings.positions],
+            settings.width // settings.heads,
+        )
         std = 1 / math.sqrt(settings.width)
         self.tokens = nn.Parameter(
             layers.truncated_normal(sizes.num_symbols, settings.width, std=std, generator=generator)
         )
-        self.learn_positions(
-            SEQUENCE_POSITIONS[settings.positions], sizes.num_positions, settings.width, generator
-        )
+        self.learn_positions(self.encoding, sizes.num_positions, settings.width, generator)
 
     def state_shape(self, num_puzzles: int, num_positions: int, num_symbols: int) -> tuple[int, ...]:
         """B, P + I, D; smaller alphabets use the first of the learned tokens, larger ones have none."""
@@ -50,7 +52,7 @@ class TokenSequence(recurrence.InputEmbedding):
             raise recurrence.CannotExtrapolate(
                 f"the MLP mixes {self.mlp_positions} positions, the puzzle has {num_positions}"
             )
-        self.check_positions(num_positions)
+        self.check_positions(self.encoding, num_positions, self.head_dim)
         return num_puzzles, self.settings.prefix + num_positions, self.settings.width
 
     def forward(
@@ -76,10 +78,9 @@ class TokenSequence(recurrence.InputEmbedding):
         rotates the first I positions of the state like the grid, although the first P are the prefix;
         the last P squares are then not rotated.
         """
-        settings = self.settings
-        prefix, head_dim = settings.prefix, settings.width // settings.heads
+        settings, prefix = self.settings, self.settings.prefix
         scale = settings.score_scale(num_positions)
-        table = partial(layers.rotation_table, head_dim=head_dim, device=device, score_scale=scale)
+        table = partial(layers.rotation_table, head_dim=self.head_dim, device=device, score_scale=scale)
         if settings.positions == "rope":
             return table("rope", prefix + num_positions)
         if settings.positions == SHIFTED:

@@ -49,7 +49,9 @@ def linear_weight(num_out: int, num_in: int, generator: Rng) -> nn.Parameter:
     return nn.Parameter(truncated_normal(num_out, num_in, std=1 / math.sqrt(num_in), generator=generator))
 
 
-def linear(x: Float[Tensor, "... num_in"], weight: Float[Tensor, "num_out num_in"]) -> Float[Tensor, "... o"]:
+def linear(
+    x: Float[Tensor, "... num_in"], weight: Float[Tensor, "num_out num_in"]
+) -> Float[Tensor, "... num_out"]:
     """x·Wᵀ in the dtype of x."""
     return F.linear(x, weight.to(x.dtype))
 

@@ -25,7 +25,7 @@ Z_L, Z_H = 0, 1  # index of the two states of HRM and TRM; the readout reads the
 
 
 class CannotExtrapolate(ValueError):
-    """The model has no weights for an alphabet or a number of positions of this size."""
+    """The model has no weights for an alphabet of this size, or no weights or positions for a grid of this size."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Schedule:
 
 
 def one_state_schedule(h_cycles: int, l_cycles: int) -> Schedule:
-    """SE-RRM's: h cycles of l updates, each with the embedding; the last h cycle carries gradient."""
+    """The schedule of SE-RRM, h cycles of l updates, each with the embedding; the last h cycle carries gradient."""
     return Schedule((Update("block", target=0),) * (h_cycles * l_cycles), num_with_gradient=l_cycles)
 
 
@@ -129,16 +129,20 @@ class InputEmbedding(nn.Module, ABC):
         if encoding.learned is not None:
             self.positions = encoding.learned(num_positions, width, generator)
 
-    def check_positions(self, num_positions: int) -> None:
-        """Raise CannotExtrapolate if positions are learned for another number of positions."""
+    def check_positions(self, encoding: PositionalEncoding, num_positions: int, head_dim: int) -> None:
+        """Raise CannotExtrapolate for a grid for which the encoding has no angles, or has learned no vectors."""
         if self.positions is not None and num_positions != self.num_positions:
             raise CannotExtrapolate(
                 f"positions are learned for {self.num_positions} cells, the puzzle has {num_positions}"
             )
+        try:
+            encoding.angles(num_positions, head_dim)
+        except ValueError as error:
+            raise CannotExtrapolate(f"positions: {error}") from error
 
     @abstractmethod
     def state_shape(self, num_puzzles: int, num_positions: int, num_symbols: int) -> tuple[int, ...]:
-        """Shape of a recurrent state; raises CannotExtrapolate if there are no weights for this size."""
+        """Shape of a recurrent state; raises CannotExtrapolate for a size that the model cannot take."""
 
     @abstractmethod
     def forward(
@@ -192,15 +196,15 @@ class RecurrentModel(nn.Module):
     def forward(self, state: State, tokens: Tokens, task_vectors: TaskVectors | None = None) -> StepOutput:
         """One deep-supervision step on a batch."""
         embedding, rotation = self.embedding(state[0], tokens, task_vectors)
-        updates, num_with = self.schedule.updates, self.schedule.num_with_gradient
+        updates, num_with_gradient = self.schedule.updates, self.schedule.num_with_gradient
         with torch.no_grad():
-            for update in updates[:-num_with]:
+            for update in updates[:-num_with_gradient]:
                 state = self._updated(update, state, embedding, rotation)
         if torch.is_grad_enabled():
             # Otherwise the first update would get a state that requires no gradient, and the later ones states that do,
             # so the network would be compiled for both. Nothing reads the gradient of this state.
             state = tuple(part.detach().requires_grad_() for part in state)
-        for update in updates[-num_with:]:
+        for update in updates[-num_with_gradient:]:
             state = self._updated(update, state, embedding, rotation)
         logits, halting = self.readout(state[-1])
         return StepOutput(tuple(part.detach() for part in state), logits, halting)

@@ -1,8 +1,8 @@
 """SE-RRM (paper, section 2.3): one state Z of `B I K D`, tied symbol embeddings, attention over both axes.
 
-Only what differs from the other models is here: how symbols become planes, the third sublayer, and
-the readout that maps every (position, symbol) to one logit. A plane is the part of Z that belongs to one symbol, and a
-usual symbol is one that is not special (pad, blank, …).
+Only what differs from the other models is here: how symbols become planes, the third sublayer, and the readout that
+maps every (position, symbol) to one logit. A plane is the part of Z that belongs to one symbol, and a usual symbol is
+one that is not special (pad, blank, …).
 """
 
 import math
@@ -29,26 +29,27 @@ class SymbolPlanes(recurrence.InputEmbedding):
         self.num_special_planes = sizes.num_special - self.first_plane_token
         # Tied: one vector per special symbol, then one for all usual symbols. Untied: one per symbol.
         is_tied = settings.symbols == "tied"
-        num_planes = sizes.num_symbols - self.first_plane_token
+        num_planes = settings.num_planes(sizes.num_symbols, sizes.num_special)
         num_vectors = self.num_special_planes + 1 if is_tied else num_planes
         self.symbols = nn.Parameter(layers.truncated_normal(num_vectors, width, std=1.0, generator=generator))
         self.registers = nn.Parameter(
             layers.truncated_normal(num_vectors, registers, width, std=1.0, generator=generator)
         )
-        self.learn_positions(POSITIONS[settings.positions], sizes.num_positions, width, generator)
+        self.encoding = POSITIONS[settings.positions]
+        self.learn_positions(self.encoding, sizes.num_positions, width, generator)
 
     def num_planes(self, num_symbols: int) -> int:
         """Symbol planes for an alphabet of `num_symbols`; CannotExtrapolate if untied weights do not fit."""
-        planes = num_symbols - self.first_plane_token
-        if self.settings.symbols == "untied" and planes != len(self.symbols):
+        num_planes = num_symbols - self.first_plane_token
+        if self.settings.symbols == "untied" and num_planes != len(self.symbols):
             raise recurrence.CannotExtrapolate(
-                f"untied symbols are learned for {len(self.symbols)} planes, the task has {planes}"
+                f"untied symbols are learned for {len(self.symbols)} planes, the task has {num_planes}"
             )
-        return planes
+        return num_planes
 
     def state_shape(self, num_puzzles: int, num_positions: int, num_symbols: int) -> tuple[int, ...]:
         """B, I with registers, K, D."""
-        self.check_positions(num_positions)
+        self.check_positions(self.encoding, num_positions, self.settings.head_dim)
         length = num_positions + self.settings.registers
         return num_puzzles, length, self.num_planes(num_symbols), self.settings.width
 
@@ -58,18 +59,18 @@ class SymbolPlanes(recurrence.InputEmbedding):
         tokens: recurrence.Tokens,
         task_vectors: recurrence.TaskVectors | None,
     ) -> tuple[Float[Tensor, "B S K D"], layers.Rotation | None]:
-        batch, _, planes, _ = state.shape
+        batch, _, num_planes, _ = state.shape
         is_symbol = tokens[..., None] == torch.arange(
-            self.first_plane_token, self.first_plane_token + planes, device=tokens.device
+            self.first_plane_token, self.first_plane_token + num_planes, device=tokens.device
         )
-        embedding = is_symbol[..., None] * (math.sqrt(planes) * self._by_plane(self.symbols, planes))
+        embedding = is_symbol[..., None] * (math.sqrt(num_planes) * self._by_plane(self.symbols, num_planes))
         if self.positions is not None:  # the same for all symbols
             embedding = embedding + self.positions()[:, None]
         if self.settings.registers:
-            registers = self._by_plane(self.registers, planes).transpose(0, 1)
+            registers = self._by_plane(self.registers, num_planes).transpose(0, 1)
             embedding = torch.cat([embedding, registers.expand(batch, -1, -1, -1)], dim=1)
         if task_vectors is not None:
-            embedding = embedding + self._task_planes(task_vectors, planes)
+            embedding = embedding + self._task_planes(task_vectors, num_planes)
         return embedding.to(state.dtype), self.rotation(tokens.shape[1], tokens.device)
 
     def permuted(
@@ -93,17 +94,17 @@ class SymbolPlanes(recurrence.InputEmbedding):
             score_scale=settings.score_scale(num_positions),
         )
 
-    def _by_plane(self, vectors: Float[Tensor, "V ..."], planes: int) -> Float[Tensor, "K ..."]:
+    def _by_plane(self, vectors: Float[Tensor, "V ..."], num_planes: int) -> Float[Tensor, "K ..."]:
         if self.settings.symbols == "untied":
             return vectors
         num_special = self.num_special_planes
         special, usual = vectors[:num_special], vectors[num_special:]
-        return torch.cat([special, usual.expand(planes - num_special, *usual.shape[1:])])
+        return torch.cat([special, usual.expand(num_planes - num_special, *usual.shape[1:])])
 
-    def _task_planes(self, vectors: recurrence.TaskVectors, planes: int) -> Float[Tensor, "B 1 K D"]:
+    def _task_planes(self, vectors: recurrence.TaskVectors, num_planes: int) -> Float[Tensor, "B 1 K D"]:
         width = self.settings.width
         if self.settings.task_types == "full":
-            return vectors.reshape(len(vectors), 1, planes, width)
+            return vectors.reshape(len(vectors), 1, num_planes, width)
         by_feature, by_symbol = vectors[:, :width], vectors[:, width:]
         return by_feature[:, None, None, :] + by_symbol[:, None, :, None]
 
@@ -115,9 +116,9 @@ class PlaneReadout(nn.Module):
         super().__init__()
         self.is_tied = settings.symbols == "tied"
         self.num_registers = settings.registers
-        planes = settings.num_planes(sizes.num_symbols, sizes.num_special)
+        num_planes = settings.num_planes(sizes.num_symbols, sizes.num_special)
         self.first_plane_token = settings.first_plane_token(sizes.num_special)
-        shape = (1, settings.width) if self.is_tied else (planes, planes * settings.width)
+        shape = (1, settings.width) if self.is_tied else (num_planes, num_planes * settings.width)
         self.weight = layers.linear_weight(*shape, generator)
 
     def forward(self, state: Float[Tensor, "B S K D"]) -> tuple[Float[Tensor, "B I symbols"], None]:
@@ -167,11 +168,11 @@ def _initial_task_types(
     A full table begins with one vector per task with std 1/√D, the same for all symbols, so training starts
     symbol-equivariant. A factored one begins with zeros.
     """
-    planes, width = settings.num_planes(sizes.num_symbols, sizes.num_special), settings.width
-    num_task_types = sizes.num_task_types
+    num_planes = settings.num_planes(sizes.num_symbols, sizes.num_special)
+    width, num_task_types = settings.width, sizes.num_task_types
     if settings.task_types == "none":
         return None
     if settings.task_types == "factored":
-        return torch.zeros(num_task_types, width + planes)
+        return torch.zeros(num_task_types, width + num_planes)
     vectors = layers.truncated_normal(num_task_types, 1, width, std=1 / math.sqrt(width), generator=generator)
-    return vectors.expand(-1, planes, -1).reshape(num_task_types, planes * width)
+    return vectors.expand(-1, num_planes, -1).reshape(num_task_types, num_planes * width)

@@ -66,13 +66,15 @@ class SeRrmSettings(FamilySettings):
         """True unless the settings say that there are none."""
         return self.task_types != "none"
 
-    def misfit(self, special: tuple[int, ...]) -> str:
-        """Planes of usual symbols, and tied symbols, need the special tokens to be the first ones."""
-        if special == tuple(range(len(special))):
-            return ""
-        if self.planes == "usual":
+    def misfit(self, special: tuple[int, ...], in_answers: tuple[int, ...] = ()) -> str:
+        """Planes of usual symbols, and tied symbols, need the special tokens to be the first ones.
+
+        A special token without a plane is never predicted, so the loss of an answer that holds one is infinite.
+        """
+        are_first = special == tuple(range(len(special)))
+        if self.planes == "usual" and (in_answers or not are_first):
             return "planes"
-        return "symbols" if self.symbols == "tied" else ""
+        return "symbols" if self.symbols == "tied" and not are_first else ""
 
     def build(self, sizes: ModelSizes, generator: "Rng") -> "RecurrentModel":
         """An SE-RRM (`serrm.models.se_rrm`)."""

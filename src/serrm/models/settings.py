@@ -82,7 +82,7 @@ class FamilySettings(Settings):
     at_most: ClassVar[Mapping[str, int]] = {}
     # Supervision steps to score in place of `evaluate.steps`, as answers no longer change; empty: `evaluate.steps`.
     evaluation_steps: ClassVar[tuple[int, ...]] = ()
-    flops_are_upper_bound: ClassVar[bool] = False  # a step takes at most the FLOPs that are counted
+    flops_are_upper_bound: ClassVar[bool] = False  # a supervision step may take fewer FLOPs than are counted
     if TYPE_CHECKING:
         family: str
 
@@ -109,8 +109,11 @@ class FamilySettings(Settings):
         """True if the model has a table of task types, which has its own learning rate."""
         return True
 
-    def misfit(self, special: tuple[int, ...]) -> str:
-        """The setting that does not fit an alphabet with these special tokens; empty if all do."""
+    def misfit(self, special: tuple[int, ...], in_answers: tuple[int, ...] = ()) -> str:
+        """The setting that does not fit an alphabet with these special tokens; empty if all do.
+
+        `in_answers` are those special tokens that answers hold.
+        """
         return ""
 
     @property

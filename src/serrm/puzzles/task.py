@@ -118,6 +118,10 @@ class Task:
         """The metric of the paper's tables 1 and 3."""
         return self.curve_metrics[0]
 
+    def special_in_answers(self, side: int) -> tuple[int, ...]:
+        """The special tokens that answers may hold, which are all except padding."""
+        return tuple(token for token in self.alphabet(side).special if token != PADDING)
+
     def is_open(self, questions: Grids) -> Bool[np.ndarray, "N I"]:
         """True for the cells that an answer fills, and False for padding."""
         if self.open_cells is None:
@@ -170,6 +174,11 @@ class GridTask(Task):
     samples: Mapping[str, str | Callable[[int], str]] = field(default_factory=dict)
     criteria: Mapping[str, Criterion] = field(default_factory=dict)  # by the name of the score
     names_blanks: bool = True  # reports name the mean number of blank cells per puzzle
+
+    def special_in_answers(self, side: int) -> tuple[int, ...]:
+        """The special tokens that answers may hold, without the blank where an answer fills every blank."""
+        tokens = super().special_in_answers(side)
+        return tuple(token for token in tokens if token != self.blank or token >= self.text.least_in_answer)
 
     def wrong_label(self, questions: Grids, answers: Grids) -> tuple[int, str] | None:
         """The index of the first answer that may not be a label, and the reason; None if all may be.

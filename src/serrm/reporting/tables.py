@@ -69,10 +69,10 @@ def notes_on_tables(results: Results) -> list[str]:
 
 
 class Recipe(NamedTuple):
-    """The settings of one task's runs that differ from profile `paper`'s runs of the same families.
+    """The settings of a data set's runs that differ from profile `paper`'s runs of the same families.
 
-    `settings` has a row per setting and a column per main model, with our value and the paper's in brackets; `others`
-    has a row per other run, with the differences that its family's main model does not have.
+    `settings` has a row per setting and a column per main model, with our value and the paper's in brackets. `others`
+    has a row per run of another model, with the differences that the main model of its family does not have.
     """
 
     title: str

@@ -38,7 +38,7 @@ FIRST_STEPS = 16  # supervision steps of the first attempt if guesses follow
 ONLY_STEPS = 128  # and if none follow
 PATIENCE = 4  # steps for which a prediction must stay the same if no rule verifies it
 CONFIDENT = 0.9  # softmax probability from which a cell is a hint to the exact solver
-NUM_VOTES = 8  # most augmentations of an ARC puzzle that vote: the dihedral ones, on which SE-RRM is trained
+MOST_VOTES = 8  # on an ARC test input: the dihedral augmentations, on which SE-RRM is trained
 AUGMENTATION_LENGTH = 1 + NUM_COLOURS  # numbers of an augmentation of ARC: its transform, and the new colours
 
 Tokens = UInt8[np.ndarray, " I"]
@@ -222,14 +222,14 @@ class SolveOptions:
             if (value := getattr(self, name)) is not None and value <= 0:
                 raise ValueError(f"{name} {value}: must be positive")
 
-    def limits(self, task: Task, num_votes: int) -> Limits:
-        """The limits of one search."""
-        budget, can_guess = max(1, self.budget // num_votes), task.allows is not None
+    def limits(self, task: Task, num_searches: int) -> Limits:
+        """The limits of each of a puzzle's searches."""
+        budget, can_guess = max(1, self.budget // num_searches), task.allows is not None
         first = min(budget, self.max_steps or (FIRST_STEPS if can_guess else ONLY_STEPS))
         guesses = (budget - first) // GUESS_STEPS if can_guess else 0
         patience = PATIENCE if task.verify is None else None
         return Limits(
-            first, guesses, patience, math.inf if self.seconds is None else self.seconds / num_votes
+            first, guesses, patience, math.inf if self.seconds is None else self.seconds / num_searches
         )
 
 
@@ -412,7 +412,7 @@ class ArcTestInputs:
         self.evaluation = arc_evaluation(loaded, list(questions.values()))
         self.task, self.side, self.questions = loaded.settings.kind, self.evaluation.side, questions
         self.first_row = {number: row * self.evaluation.num_votes for row, number in enumerate(questions)}
-        self.num_searches = min(NUM_VOTES, self.evaluation.num_votes)  # of a test input
+        self.num_searches = min(MOST_VOTES, self.evaluation.num_votes)  # of a test input
 
     def searches(self, number: int) -> Iterator[Search]:
         """A search for each augmentation, with its task type."""
@@ -463,12 +463,12 @@ def arc_refusal(loaded: LoadedModel, question: Question) -> str | None:
 def arc_evaluation(loaded: LoadedModel, questions: Sequence[Question]) -> ArcEvaluation:
     """The test inputs of ARC puzzles in all augmentations that a model was trained on; unknown answers are empty."""
     run, side, names = loaded.settings, int(loaded.config["side"]), tuple(loaded.config["puzzles"])
-    num_votes = run.arrays.num_augmentations + 1  # with that of the puzzle itself
-    index = np.zeros((len(names), num_votes, AUGMENTATION_LENGTH), dtype=np.uint8)
+    num_variants = run.arrays.num_augmentations + 1  # with the puzzle itself
+    index = np.zeros((len(names), num_variants, AUGMENTATION_LENGTH), dtype=np.uint8)
     rows = [names.index(question.name) for question in questions]
     numbers, num_inputs = list[int](), Counter[int]()
     for row in rows:
-        index[row] = draw_variants(names[row], num_votes, run.arrays.seed)
+        index[row] = draw_variants(names[row], num_variants, run.arrays.seed)
         numbers.append(num_inputs[row])
         num_inputs[row] += 1
     empty = np.zeros((0, 0), dtype=np.uint8)
@@ -485,4 +485,4 @@ def arc_evaluation(loaded: LoadedModel, questions: Sequence[Question]) -> ArcEva
         question_sizes=np.array([grid.shape for grid in cells], np.uint8),
         answer_sizes=np.array([grid.shape for grid in answers], np.uint8),
     )
-    return ArcEvaluation(arrays, num_votes, num_votes)
+    return ArcEvaluation(arrays, num_variants, num_votes=num_variants)

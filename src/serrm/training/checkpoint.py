@@ -176,6 +176,6 @@ def latest_sound(folder: Path) -> Path | None:
 
 
 def prune(folder: Path, num: int) -> None:
-    """Remove all but the newest checkpoints, and what an interrupted write left behind."""
+    """Remove all but the `num` newest checkpoints, and what an interrupted write left behind."""
     for path in [*sorted(folder.glob("step_*"), reverse=True)[num:], *folder.glob(".step_*")]:
         shutil.rmtree(path)

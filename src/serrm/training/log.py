@@ -18,7 +18,7 @@ NAMES = ("run", "task")  # columns of the gathered logs
 def write_training_log(path: Path, records: Sequence[Record]) -> None:
     """Write the records, oldest first, to a new file that then replaces the old one.
 
-    So there is never half a file, and DVC's cache, to which the old one may be a link, stays as it is.
+    A reader never sees half a file. The old file may be a link into DVC's cache, whose content stays as it is.
     """
     columns = list(records[0]) if records else COUNTS
     write_whole(path, csv_text(columns, ([record[name] for name in columns] for record in records)))

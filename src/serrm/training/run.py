@@ -115,14 +115,14 @@ class TrainingRun:
         self.data_hash = training_hash(arrays)
         examples = open_stream(arrays, run.arrays.num_augmentations, run.arrays.seed, hints=run.train.hints)
         stream = read_ahead(examples, run.train.batch_size)
-        flops_per_puzzle = flops(
+        flops_of_supervision_step = flops(
             run.model,
             run.train.halting,
             num_symbols=stream.num_symbols,
             num_positions=stream.side**2,
             num_special=stream.num_special,
         )
-        self.flops_per_step = run.train.batch_size * flops_per_puzzle
+        self.flops_of_optimiser_step = run.train.batch_size * flops_of_supervision_step
         model = build_run_model(run, stream).to(self.device)
         newest = self._prepare_folder()
         config = None if newest is None else ckpt.read_config(newest)
@@ -162,7 +162,8 @@ class TrainingRun:
             on_record(record_so_far)
         self._log_estimate()
         seconds_before, start = self.seconds, time.monotonic()
-        saved, writing = start, 0.0  # when the last checkpoint was complete, and the seconds of writing it
+        saved = start  # when the last checkpoint was complete
+        writing = 0.0  # seconds that it took to write
         steps_with_snapshot = snapshot_steps(trainer)
         bar = progress_bar(
             self.settings.name,
@@ -210,7 +211,7 @@ class TrainingRun:
                 "steps": trainer.step,
                 "samples": trainer.slots.num_drawn,
                 "train_puzzles": trainer.stream.num_examples,  # pairs on ARC-AGI
-                "flops": trainer.step * self.flops_per_step,
+                "flops": trainer.step * self.flops_of_optimiser_step,
                 "final_loss": self.records[-1]["loss"] if self.records else None,
                 "precision": self.precision,
                 "arithmetic": self.arithmetic,
@@ -238,7 +239,7 @@ class TrainingRun:
         return {"run": self.settings.model_dump(mode="json"), "data_hash": self.data_hash}
 
     def _hardware(self) -> dict[str, Any]:
-        """The entries of config.json that change rounding and the masks of dropout."""
+        """The entries of config.json on which rounding and the masks of dropout depend."""
         execution = self.execution
         return {
             "device": self.device.type,
@@ -262,7 +263,7 @@ class TrainingRun:
         ckpt.write_snapshot(self.folder / ckpt.SNAPSHOTS, weights, trainer.step, samples, loss)
 
     def _save(self) -> None:
-        """Write a checkpoint if all its numbers are finite; all processes wait until it is there."""
+        """Write a checkpoint; all processes wait until it is there. ValueError if one of its numbers is not finite."""
         tally = self.trainer.tally
         if tally.num_steps:
             self._check_loss(float(tally.loss) / tally.num_steps)
@@ -314,7 +315,7 @@ class TrainingRun:
                 ", ".join(f"{key} {values[key]}" for key in changed) for values in (config, hardware)
             )
             masks = " and dropout masks" if self.settings.model.has_dropout else ""
-            message = "last run with %s, resuming with %s: results will differ only by rounding%s"
+            message = "checkpoint made with %s, resuming with %s: results will differ only by rounding%s"
             log.warning(message, before, now, masks)
 
 

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 class Stablemax(LossSettings):
-    """Stablemax cross-entropy. Certainty is by softmax, by which the published code orders equal votes."""
+    """Stablemax cross-entropy. Certainty is by softmax, as in the vote of SE-RRM's published code on ARC-AGI."""
 
     kind: Literal["stablemax"] = "stablemax"
 

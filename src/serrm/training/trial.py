@@ -18,11 +18,11 @@ from serrm.training.slots import Piece, to_device
 
 PROCESS_BYTES = 600 * 2**20  # memory of a process with PyTorch and no model
 CGROUP_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
-ADVICE = "lower execution.micro_batch or train.batch_size"
+ADVICE = "lower micro_batch in machine.yaml or train.batch_size"
 
 
 def estimate(trainer: Trainer, num_steps: int) -> str:
-    """Describe the memory and time of `num_steps`. ValueError if the machine or the GPU has too little memory.
+    """Describe the memory and time of `num_steps` optimiser steps. ValueError if there is too little memory.
 
     The memory is that of all processes on this machine, or of one GPU.
     """
@@ -85,7 +85,7 @@ def total_memory(device: torch.device) -> int:
 
 
 def seconds_of_step(trainer: Trainer) -> float:
-    """Seconds of a step's forward and backward passes; a CPU is timed on part of the batch."""
+    """Seconds of an optimiser step's forward and backward passes; a CPU is timed on part of the batch."""
     num = trial_size(trainer, seconds=0.5)
     try_step(trainer, num)
     seconds = devices.seconds_of(lambda: try_step(trainer, num), trainer.model.initial.device)
@@ -93,7 +93,10 @@ def seconds_of_step(trainer: Trainer) -> float:
 
 
 def trial_size(trainer: Trainer, seconds: float) -> int:
-    """Number of puzzles per trial step: on a CPU as many as take `seconds`, otherwise or compiled the usual number."""
+    """Number of puzzles in a trial step: as many as take `seconds` on a CPU, or all that go through the model at once.
+
+    A GPU and a compiled network always get all of them.
+    """
     device, num = trainer.model.initial.device, trainer.num_at_once
     if device.type != "cpu" or runs_compiled(trainer.model, trainer.slots.state[0].dtype):
         return num

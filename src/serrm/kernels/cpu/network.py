@@ -43,7 +43,7 @@ class WeightGradients:
         self.sums: tuple[Tensor, Tensor] | None = None
 
     def room(self) -> tuple[bool, Tensor, Tensor]:
-        """Whether there are sums to add to, and the memory of the sums."""
+        """True if there are sums to add to, and the memory of the two sums."""
         is_added = self.sums is not None
         if self.sums is None:
             self.sums = torch.empty(self.shapes[0]), torch.empty(self.shapes[1])
