@@ -213,6 +213,20 @@ def test_settings_that_a_run_uses_are_named_with_both_values() -> None:
     assert compared(*sides).settings == {"sudoku-trm-s0": ["recipes.sudoku.trm.steps 656 → 700"]}
 
 
+def test_a_changed_test_set_of_a_users_file_is_a_change() -> None:
+    runs = {"sudoku-trm-s0": {"task": "sudoku", "model": "trm"}}
+    sides = [
+        revision(
+            name,
+            run(100),
+            runs=runs,
+            tests={"mine": {"task": "sudoku", "file": file}, "other": {"task": "maze", "file": file}},
+        )
+        for name, file in (("old", "a.csv"), ("new", "b.csv"))
+    ]
+    assert compared(*sides).settings == {"sudoku-trm-s0": ["tests.mine.file a.csv → b.csv"]}
+
+
 def test_the_summary_counts_and_the_data_hold_every_number() -> None:
     result = compared(
         revision("old", run(100), run(50, model="hrm")), revision("new", run(120), run(50, model="hrm"))

@@ -11,7 +11,7 @@ from serrm.puzzles.tasks import TASKS
 from serrm.reporting.formats import NOTE_ON_SEEDS, bound_prefix, flops_text, markdown
 from serrm.reporting.paper import CANNOT_EXTRAPOLATE, DASH, load_paper, model_name, puzzle_set, task_name
 from serrm.reporting.paper_tables import blanks_text, paper_text
-from serrm.reporting.results import Report, Results, all_runs, headline_score, main_models, total_flops
+from serrm.reporting.results import Report, Results, all_runs, headline_models, headline_score, total_flops
 from serrm.scoring.schema import Evaluation
 
 PAPERS_SE_RRM: Final = "SE-RRM, paper"
@@ -46,14 +46,14 @@ class Headline(NamedTuple):
 
 
 def headline(report: Report) -> Headline:
-    """The main scores, a row per test set: every family, the best other run, and the paper's SE-RRM.
+    """The main scores, a row per test set: every headline model, and the paper's SE-RRM.
 
-    A variant with more seeds replaces the run named after its family. Sets of fewer than 40 puzzles are omitted and
+    Sets of fewer than 40 puzzles are omitted and
     named in a note, unless all sets are that small. Parameters are those on the first task. A row of training FLOPs
     per task includes those of the runs whose weights a run starts from.
     """
     results = report.results
-    variants = list(dict.fromkeys(_with_most_seeds(results, name) for name in main_models(results)))
+    variants = headline_models(results)
     runs = {
         data_set: {name: results[data_set, name] for name in variants if (data_set, name) in results}
         for data_set in dict.fromkeys(data_set for data_set, _ in results)
@@ -166,17 +166,3 @@ def _paper_column(results: Results, run: Evaluation, of_set: str) -> tuple[str, 
                 puzzles = f"{puzzle_set(run.kind, column.set)}{blanks}, n {column.num:,}"
                 return paper_text(row.entries[key]), puzzles
     return None
-
-
-def _with_most_seeds(results: Results, family: str) -> str:
-    """The variant of a family with the most seeds on the first data set; among equals, the family's own name.
-
-    Any other variant is returned as it is.
-    """
-    first, _ = next(iter(results))
-    variants = [
-        name
-        for (data_set, name), (run, *_) in results.items()
-        if data_set == first and run.model_info.family == family
-    ]
-    return max(variants, key=lambda name: (len(results[first, name]), name == family), default=family)

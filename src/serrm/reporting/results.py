@@ -272,6 +272,25 @@ def main_models(results: Results) -> list[str]:
     return [*(family for family in FAMILIES if family in variants), *best]
 
 
+def headline_models(results: Results) -> list[str]:
+    """The main models, a family's replaced by the variant of the family with more seeds on the first data set."""
+    return list(dict.fromkeys(_with_most_seeds(results, name) for name in main_models(results)))
+
+
+def _with_most_seeds(results: Results, family: str) -> str:
+    """The variant of a family with the most seeds on the first data set; among equals, the family's own name.
+
+    Any other variant is returned as it is.
+    """
+    first, _ = next(iter(results))
+    variants = [
+        name
+        for (data_set, name), (run, *_) in results.items()
+        if data_set == first and run.model_info.family == family
+    ]
+    return max(variants, key=lambda name: (len(results[first, name]), name == family), default=family)
+
+
 def total_flops(run: Evaluation, report: Report) -> int:
     """FLOPs of a run and of those runs of the profile whose weights it starts from."""
     folder = f"{report.profile}/runs"
