@@ -40,7 +40,7 @@ from serrm.reporting.report import (
     table_files,
     write_curves,
 )
-from serrm.reporting.results import all_runs, main_models, make_report, read_committed, read_runs, total_flops
+from serrm.reporting.results import all_runs, main_models, make_report, read_gathered, read_runs, total_flops
 from serrm.reporting.tables import build_tables
 from serrm.scoring.metrics import MEAN, METRICS, Metric
 from serrm.scoring.schema import Evaluation, read_profile_scores, write_evaluation
@@ -404,7 +404,7 @@ def test_a_wrong_file_of_scores_is_named(made, tmp_path, change, message):
 def report_here(profile):
     """A report of the scores of a profile in reports/, committed or made since."""
     params, papers = (read_params(ROOT / "profiles" / f"{name}.yaml") for name in (profile, "paper"))
-    runs = read_committed(params, ROOT / "reports" / profile / "metrics.json")
+    runs = read_gathered(params, ROOT / "reports" / profile / "metrics.json")
     return make_report(params, papers, runs)
 
 

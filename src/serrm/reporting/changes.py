@@ -54,19 +54,23 @@ def values_used_by(settings: Mapping[str, Any], name: str) -> dict[str, Any]:
         value: Any = settings
         for key in keys:
             value = value.get(key) if isinstance(value, Mapping) else None
-        result |= _flat(value, ".".join(keys))
-    return result | _flat(run, RUN.removesuffix("."))
+        result |= _by_dotted_key(value, ".".join(keys))
+    return result | _by_dotted_key(run, RUN.removesuffix("."))
 
 
-def _flat(value: Any, key: str) -> dict[str, Any]:
+def _by_dotted_key(value: Any, key: str) -> dict[str, Any]:
     """The values of nested settings by dotted key, without those that are null."""
     if isinstance(value, Mapping) and value:
-        return {name: leaf for part in value for name, leaf in _flat(value[part], f"{key}.{part}").items()}
+        return {
+            name: leaf
+            for part in value
+            for name, leaf in _by_dotted_key(value[part], f"{key}.{part}").items()
+        }
     return {} if value is None else {key: value}
 
 
 def value_text(value: Any) -> str:
-    """A setting's value as tables and lines show it."""
+    """A setting's value as `compare` and `sweep` show it."""
     match value:
         case None:
             return "none"

@@ -1,7 +1,7 @@
 """Figures as SVG: solved against steps (table 2), learning curves (figure A3), solved against compute, permuted symbols
 (figures A1 and A2).
 
-They show every family and the best other run. Equal results give equal bytes. The module loads matplotlib,
+They show every family and the best other variant. Equal results give equal bytes. The module loads matplotlib,
 which is slow, so it is imported where figures are made.
 """
 
