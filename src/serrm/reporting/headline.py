@@ -10,7 +10,7 @@ from serrm.puzzles.task import ArcTask
 from serrm.puzzles.tasks import TASKS
 from serrm.reporting.formats import NOTE_ON_SEEDS, bound_prefix, flops_text, markdown
 from serrm.reporting.paper import CANNOT_EXTRAPOLATE, DASH, load_paper, model_name, puzzle_set, task_name
-from serrm.reporting.paper_tables import blanks_text, paper_text
+from serrm.reporting.paper_tables import blanks_text, paper_text, set_in_column
 from serrm.reporting.results import Report, Results, all_runs, headline_models, headline_score, total_flops
 from serrm.scoring.schema import Evaluation
 
@@ -151,17 +151,17 @@ def _headline_rows(
 def _paper_column(results: Results, run: Evaluation, of_set: str) -> tuple[str, str] | None:
     """The paper's score of SE-RRM beside a test set of a run, and the paper's test puzzles; None if it has no such set.
 
-    A set of another size than the paper's stands beside the paper's only if no run of the task was scored on the
-    latter.
+    A set of another size than the paper's stands beside the paper's as in the tables, and only if no run of the task
+    was scored on the latter.
     """
     scored_sets = {name for other in all_runs(results) if other.kind == run.kind for name in other.scored}
     for number in ("1", "3"):
         table = load_paper().score_tables[number]
         (row,) = (row for row in table.rows if row.variant == "se_rrm")
         for key, column in table.columns.items():
-            stands_in = column.takes_other_sizes and column.set not in scored_sets
             is_column = (column.task, column.metric) == (run.kind, run.main_metric)
-            if is_column and (column.set == of_set or stands_in):
+            is_other_size = of_set != column.set and column.set in scored_sets
+            if is_column and of_set == set_in_column(column, run) and not is_other_size:
                 blanks = f", {column.blanks} blanks" if column.blanks else ""
                 puzzles = f"{puzzle_set(run.kind, column.set)}{blanks}, n {column.num:,}"
                 return paper_text(row.entries[key]), puzzles
