@@ -7,7 +7,7 @@ from datetime import date
 from importlib.metadata import version
 from pathlib import Path
 
-from serrm.core.project import PAPER, PARAMS, PROFILES, Layout
+from serrm.core.project import PAPER, PARAMS, PROFILES, Layout, current_commit
 
 
 def tabulate() -> None:
@@ -16,7 +16,6 @@ def tabulate() -> None:
     Example: python -m stages tabulate
     """
     from serrm.config import read_params
-    from serrm.core.project import current_commit
     from serrm.core.provenance import read_provenance
     from serrm.reporting.report import Inputs, write_report
     from serrm.reporting.results import make_report, read_runs

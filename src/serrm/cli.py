@@ -17,7 +17,7 @@ from serrm.commands.compare import compare, sweep
 from serrm.commands.evaluate import evaluate
 from serrm.commands.profile import forecast, rehearse, use
 from serrm.commands.prune import prune
-from serrm.commands.report import headline, overview
+from serrm.commands.scores import headline, overview
 from serrm.commands.show import show
 from serrm.commands.solve import solve
 from serrm.commands.track import track
@@ -142,6 +142,7 @@ def ui(
     from serrm.tracking import replace_process, tracking_uri, ui_command
 
     command = ui_command(tracking_uri(root), host, port)
+    # Imported after the checks in `ui_command`, because MLflow is slow to import.
     from serrm.tracking.views import links
 
     address = f"http://{host}:{port}"

@@ -94,7 +94,7 @@ def test_an_arc_puzzle_as_a_picture(arc: Path, tmp_path: Path, capsys: pytest.Ca
     ("code", "named", "options"),
     [
         (2, "a.pdf", ["--out", "a.pdf"]),
-        (2, "--task", ["--task", "a", "--number", 1]),
+        (2, "--puzzle", ["--puzzle", "a", "--number", 1]),
         (2, "", ["--number", 0]),
         (1, "puzzles.csv:", ["--number", 3]),
         (1, "puzzles.csv:", ["--trace"]),

@@ -5,11 +5,12 @@ from dataclasses import replace
 
 import pytest
 
-from serrm.reporting.claim_checks import Part, mean_curve
+from serrm.reporting.claim_checks import CHECKS, Part, mean_curve
 from serrm.reporting.claim_rules import FAILS, HOLDS, PARTLY, UNDECIDED, UNTESTED, not_behind
 from serrm.reporting.claims import claims_table, judge, overall, tally
+from serrm.reporting.paper import Check
 from serrm.reporting.results import Score
-from serrm.scoring.metrics import wilson
+from serrm.scoring.metrics import METRICS, wilson
 from serrm.scoring.schema import Evaluation
 from tests.reporting.conftest import paper_files, set_rate
 
@@ -270,6 +271,21 @@ def test_models_are_compared_only_on_the_same_data_set(parts, made):
     assert ahead_of_trm.verdict == FAILS
     assert "SE-RRM 50.00" in ahead_of_trm.evidence
     assert ahead_of_hrm.verdict == UNTESTED
+
+
+@pytest.mark.parametrize("rule", ["more_steps", "every_depth", "cannot_take"])
+def test_every_check_reads_its_task_and_metric(report, made, rule):
+    file = made["maze", "se_rrm", 0]
+    of_set = file["trained_set"]
+    for model in ("se_rrm", "trm"):
+        steps = made["maze", model, 0]["sets"][of_set]["steps"]
+        steps["64"] = dict(steps["16"])
+    models = ("se_rrm",) if rule == "more_steps" else ("se_rrm", "trm")
+    check = Check(rule=rule, tasks=("maze",), models=models, metric="gpa", set=of_set)
+    parts = [*CHECKS[rule](report({key: file for key, file in made.items() if key[0] == "maze"}), check)]
+    assert any(part.verdict != UNTESTED for part in parts), parts
+    if rule != "cannot_take":
+        assert any(METRICS["gpa"].name in part.evidence for part in parts)
 
 
 def test_a_further_data_set_adds_parts_to_checks_of_all_data_sets(parts, made):

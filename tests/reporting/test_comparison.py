@@ -1,6 +1,7 @@
 """Comparisons of revisions: what counts as a difference, with which verdict, and what a line needs to be read."""
 
 import csv
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -211,6 +212,28 @@ def test_settings_that_a_run_uses_are_named_with_both_values() -> None:
         for name, recipe in zip(("old", "new"), recipes, strict=True)
     ]
     assert compared(*sides).settings == {"sudoku-trm-s0": ["recipes.sudoku.trm.steps 656 → 700"]}
+
+
+def test_a_score_without_an_interval_gets_no_verdict_and_null_in_json() -> None:
+    bare = [run(solved, steps={16: {"fsr": solved / NUM}}) for solved in (100, 120)]
+    values = as_json(comparison_of(*bare))
+    assert values["scores"][0]["verdict"] == UNKNOWN
+    assert values["scores"][0]["difference"]["low"] is None
+    json.dumps(values, allow_nan=False)
+
+
+def test_a_changed_test_set_of_a_users_file_is_a_change() -> None:
+    runs = {"sudoku-trm-s0": {"task": "sudoku", "model": "trm"}}
+    sides = [
+        revision(
+            name,
+            run(100),
+            runs=runs,
+            tests={"mine": {"task": "sudoku", "file": file}, "other": {"task": "maze", "file": file}},
+        )
+        for name, file in (("old", "a.csv"), ("new", "b.csv"))
+    ]
+    assert compared(*sides).settings == {"sudoku-trm-s0": ["tests.mine.file a.csv → b.csv"]}
 
 
 def test_the_summary_counts_and_the_data_hold_every_number() -> None:

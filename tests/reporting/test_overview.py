@@ -9,8 +9,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from serrm.commands import report as command
-from serrm.commands.report import committed_overview
+from serrm.commands import scores as command
+from serrm.commands.scores import committed_overview
 from serrm.config import read_params
 from serrm.core.files import between_markers
 from serrm.core.project import git

@@ -28,6 +28,7 @@ from serrm.reporting.conclusion import conclusion
 from serrm.reporting.figures import depth, learning_curves, permuted
 from serrm.reporting.formats import Table, flops_text, to_csv, to_latex, to_markdown
 from serrm.reporting.headline import BEGIN, END, headline
+from serrm.reporting.other_tables import compute_table
 from serrm.reporting.paper import CANNOT_EXTRAPOLATE, load_paper
 from serrm.reporting.paper_tables import entries_of
 from serrm.reporting.report import (
@@ -39,7 +40,7 @@ from serrm.reporting.report import (
     table_files,
     write_curves,
 )
-from serrm.reporting.results import all_runs, main_models, make_report, read_committed, read_runs, total_flops
+from serrm.reporting.results import all_runs, main_models, make_report, read_gathered, read_runs, total_flops
 from serrm.reporting.tables import build_tables
 from serrm.scoring.metrics import MEAN, METRICS, Metric
 from serrm.scoring.schema import Evaluation, read_profile_scores, write_evaluation
@@ -312,6 +313,30 @@ def test_the_conclusion_and_the_best_other_run_use_the_headline_steps_of_every_r
     assert main_models(report_of(other).results) == main_models(report_of(made).results)
 
 
+def test_the_conclusion_is_about_the_models_of_the_headline(made):
+    """A tuned TRM with more seeds than TRM stands for its family in both."""
+    for seed in (0, 1):
+        made["sudoku", "trm_tuned", seed] = deepcopy(made["sudoku", "trm", 0]) | {
+            "model": "trm_tuned",
+            "seed": seed,
+        }
+    whole = report_of(made)
+    assert "trm_tuned" in headline(whole).frame.columns
+    of_sudoku = re.search(r"Sudoku 9×9 \((.*?)\)", conclusion(whole))[1]
+    assert "trm_tuned" in of_sudoku and " TRM " not in of_sudoku
+
+
+def test_searches_are_those_of_all_seeds(made):
+    first = made["sudoku", "se_rrm", 0]
+    point = {"max_steps": 4, "num_puzzles": 10, "mean_steps": 2.0, "fsr": 0.4, "fsr_lo": 0.2, "fsr_hi": 0.6}
+    first["early_stopping"] = [point, point | {"max_steps": 8}]
+    second = {"mean_steps": 4.0, "fsr": 0.6, "fsr_lo": 0.5, "fsr_hi": 0.7}
+    made["sudoku", "se_rrm", 1]["early_stopping"] = [point | second]
+    frame = compute_table(report_of(made))
+    row = frame[frame["Model"].str.startswith("SE-RRM, Sudoku")].iloc[0]
+    assert (row["Mean steps"], row["Solved"]) == ("3.00", "50.00 ± 14.14 (20.00–70.00)")
+
+
 def test_the_picture_of_permuted_symbols_names_the_steps_of_the_family(made, monkeypatch):
     assert "after 16 steps" in permuted(report_of(made), "sudoku")
     monkeypatch.setattr(FAMILIES["trm"], "evaluation_steps", (1, 2))
@@ -379,7 +404,7 @@ def test_a_wrong_file_of_scores_is_named(made, tmp_path, change, message):
 def report_here(profile):
     """A report of the scores of a profile in reports/, committed or made since."""
     params, papers = (read_params(ROOT / "profiles" / f"{name}.yaml") for name in (profile, "paper"))
-    runs = read_committed(params, ROOT / "reports" / profile / "metrics.json")
+    runs = read_gathered(params, ROOT / "reports" / profile / "metrics.json")
     return make_report(params, papers, runs)
 
 

@@ -18,14 +18,16 @@ NUM_NAMES = 8  # of runs, or of sets of runs, in a line
 WIDE = 250  # characters of a line off a terminal, so that no line of a table is folded
 FIRST = typer.Argument("HEAD", metavar="[A]", help="The revision to compare with.", show_default=False)
 SECOND = typer.Argument("workspace", metavar="[B]", help="The other revision.", show_default=False)
-PROFILE = typer.Option(
+PROFILE_OPTION = typer.Option(
     None, help="Compare the scores of this profile. Default: the one that is active in params.yaml of B."
 )
 ALL = typer.Option(
     False, "--all", help="All metrics after all numbers of steps, and also the scores that are the same."
 )
 SUMMARY = typer.Option(
-    False, "--summary", help="Print one line, without --exit-code also if there is nothing to compare with."
+    False,
+    "--summary",
+    help="Print one line, even if there is nothing to compare with (with --exit-code, that is an error).",
 )
 EXIT_CODE = typer.Option(False, "--exit-code", help="Exit code 1 if any number of the scores differs.")
 JSON = typer.Option(False, "--json", help="Print the comparison as JSON.")
@@ -34,7 +36,7 @@ JSON = typer.Option(False, "--json", help="Print the comparison as JSON.")
 def compare(
     first: str = FIRST,
     second: str = SECOND,
-    profile: str | None = PROFILE,
+    profile: str | None = PROFILE_OPTION,
     has_all: bool = ALL,
     is_summary: bool = SUMMARY,
     has_exit_code: bool = EXIT_CODE,

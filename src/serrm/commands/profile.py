@@ -8,7 +8,7 @@ import typer
 
 from serrm.core.project import PARAMS, PROFILES, REHEARSALS, find_root, git, profile_file
 
-PROFILE = typer.Option(None, help="Name of a file in profiles/. Default: params.yaml.")
+PROFILE_OPTION = typer.Option(None, help="Name of a file in profiles/. Default: params.yaml.")
 TFLOPS = typer.Option(
     None, min=1e-6, help="Rate of the machine in TFLOP/s. Default: a measurement on this machine."
 )
@@ -57,7 +57,7 @@ def is_kept_elsewhere(root: Path, params: Path) -> bool:
 
 
 def forecast(
-    profile: str | None = PROFILE,
+    profile: str | None = PROFILE_OPTION,
     tflops: float | None = TFLOPS,
     is_ready_only: bool = typer.Option(
         False,
@@ -70,8 +70,10 @@ def forecast(
 
     Example: serrm forecast --profile paper
 
-    Of the active profile only the unfinished runs count, unless --tflops is given.
+    Of the active profile only the unfinished runs count, unless --tflops is given, which needs no DVC to tell them.
     """
+    if is_ready_only and tflops is not None:
+        raise typer.BadParameter("give --ready or --tflops, not both", param_hint="--ready")
     from serrm.config import open_project, read_execution
     from serrm.planning.forecast import rate_of, ready_runs, stages_of, still_to_do, summary
 
@@ -90,7 +92,7 @@ def forecast(
 
 
 def rehearse(
-    profile: str | None = PROFILE,
+    profile: str | None = PROFILE_OPTION,
     mirror: Path | None = MIRROR,
     only: list[str] = ONLY,
     tflops: float | None = TFLOPS,

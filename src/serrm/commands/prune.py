@@ -1,4 +1,4 @@
-"""`serrm prune`: remove what runs and test sets that params.yaml no longer has left in data/ and dvc.lock."""
+"""`serrm prune`: remove the files and dvc.lock entries of runs and test sets that params.yaml no longer has."""
 
 import typer
 

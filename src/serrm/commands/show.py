@@ -16,7 +16,7 @@ def show(
     ),
     number: int | None = typer.Option(None, min=1, help="Number of the puzzle in the file. Default: 1."),
     name: str | None = typer.Option(
-        None, "--task", metavar="NAME", help="Name of the ARC puzzle in the file."
+        None, "--puzzle", metavar="NAME", help="Name of the ARC puzzle in the file."
     ),
     has_answer: bool = typer.Option(
         False, "--answer", help="Show the answer, and solve a Sudoku if the file has no answer."
@@ -37,7 +37,7 @@ def show(
     if target is not None and target.suffix not in SUFFIXES:
         raise typer.BadParameter(f"{str(target)!r} is neither .png nor .svg", param_hint="--out")
     if name is not None and number is not None:
-        raise typer.BadParameter("give --task or --number, not both", param_hint="--task")
+        raise typer.BadParameter("give --puzzle or --number, not both", param_hint="--puzzle")
     from serrm.drawing.scenes import read_scene
 
     scene = read_scene(file, number or 1, name, has_answer)

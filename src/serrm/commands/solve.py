@@ -97,7 +97,7 @@ def solve(
 
     One puzzle on a terminal is drawn; otherwise each answer is a line.
     After a Sudoku answer that breaks the rules, attempts with guesses follow.
-    Exit code 1 if a puzzle has no verified answer.
+    Exit code 1 if a puzzle has no verified answer (always on ARC, where no rule can verify one).
     """
     arguments = puzzles or _piped()
     if picture is not None and picture.suffix not in (".png", ".svg", ".gif"):

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import typer
 
-from serrm.commands.profile import PROFILE
+from serrm.commands.profile import PROFILE_OPTION
 from serrm.core.project import Layout, find_root
 
 track = typer.Typer(
@@ -44,7 +44,7 @@ def sync(
 @track.command()
 def register(
     run: str = typer.Argument(..., metavar="RUN", help="A finished run, such as sudoku-se_rrm-s0."),
-    profile: str | None = PROFILE,
+    profile: str | None = PROFILE_OPTION,
     name: str | None = typer.Option(None, help="Name of the registered model. Default: the run's."),
 ) -> None:
     """Register a run's model in MLflow as the newest version of a name.

@@ -37,7 +37,7 @@ IGNORED = (
     "serrm.config",  # DVC tracks the values that it reads and composes
     "serrm.tracking",  # MLflow mirrors what a stage writes
     "serrm.puzzles.look",  # pictures
-    "serrm.puzzles.raw",  # puzzles before they are arrays, which runs read
+    "serrm.puzzles.raw",  # raw puzzles; runs read arrays
     "serrm.puzzles.text",
 )
 STAGES = {"training": "stages.train", "scoring": "stages.evaluate"}

@@ -109,11 +109,10 @@ def _at_most() -> dict[str, int]:
 
 def _shrunk(key: str, value: Any, fixed: Mapping[str, Any], at_most: Mapping[str, int]) -> Any:
     name = key.rpartition(".")[2]  # of a run's changes, such as model.width
-    if isinstance(value, dict):  # a run's length in epochs becomes one in optimiser steps
-        return {
-            part.replace("epochs", "steps"): _shrunk(part, item, fixed, at_most)
-            for part, item in value.items()
-        }
+    if isinstance(value, dict):
+        small = {part: _shrunk(part, item, fixed, at_most) for part, item in value.items()}
+        # A length in epochs becomes one in optimiser steps, of which `at_most` has a number.
+        return {part.replace("epochs", "steps"): item for part, item in small.items()}
     if name in fixed or name not in at_most:
         return fixed.get(name, value)
     if isinstance(value, list):

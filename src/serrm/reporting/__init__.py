@@ -1,0 +1,13 @@
+"""Tables, figures, claims and the page of a profile's results, and comparisons of results.
+
+- `results`: the evaluations of a profile with their settings (class Report), and the scores in them; all others use it.
+- Tables: `paper` (the paper's numbers and claims, from paper.yaml), `paper_tables` (ours beside the paper's),
+  `other_tables`, `recipes` (differences of settings from the paper's), and `tables`, which builds all of these;
+  `formats` writes them.
+- `figures` and its `style`.
+- Claims: `claim_rules` judge scores, `claim_checks` apply them to runs, `claims` sums up the verdicts.
+- The page: `headline` (the main scores), `conclusion` (which model is ahead), and `report`, which writes all files.
+- Over several profiles: `overview`, with the picture of `hard_sudoku`.
+- Comparing: `revisions` reads the scores of a commit or experiment, `changes` finds the settings that differ, and
+  `comparison`, `seeds` (spread over seeds), `sweeps` (experiments as a table) and `frame` (a pandas table) use these.
+"""

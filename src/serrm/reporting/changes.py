@@ -14,6 +14,7 @@ INIT: Final = f"{RUN}init"
 def changes_of(first: Revision, second: Revision, name: str) -> Iterator[str]:
     """The settings and arithmetic of a run that differ, such as "recipes.sudoku.trm.steps 656 → 700".
 
+    They are compared as the params files have them, before they are composed to the settings of a run.
     `name` is that of the run in both revisions; in a params file the run may have another (`-S runs.RUN.seed=1`).
     """
     runs = [revision.runs[name] for revision in (first, second)]
@@ -39,30 +40,37 @@ def changes_of(first: Revision, second: Revision, name: str) -> Iterator[str]:
 def values_used_by(settings: Mapping[str, Any], name: str) -> dict[str, Any]:
     """The values of a params file that a run uses, by dotted key; empty if the file does not have the run.
 
-    The run's own keys are `run.seed`, `run.init` and so on, so that runs of different names can be compared.
+    They include the entries of `tests` of the run's data set. The run's own keys are `run.seed`, `run.init` and so on,
+    so that runs of different names can be compared.
     """
     run = (settings.get("runs") or {}).get(name)
     if not isinstance(run, Mapping):
         return {}
     task, model = str(run.get("task")), str(run.get("model"))
     result = dict[str, Any]()
-    for keys in (("fidelity",), ("models", model), ("tasks", task), ("recipes", task, model)):
+    tests = settings.get("tests") or {}
+    of_task = [("tests", key) for key, entry in tests.items() if entry.get("task") == task]
+    for keys in (("fidelity",), ("models", model), ("tasks", task), ("recipes", task, model), *of_task):
         value: Any = settings
         for key in keys:
             value = value.get(key) if isinstance(value, Mapping) else None
-        result |= _flat(value, ".".join(keys))
-    return result | _flat(run, RUN.removesuffix("."))
+        result |= _by_dotted_key(value, ".".join(keys))
+    return result | _by_dotted_key(run, RUN.removesuffix("."))
 
 
-def _flat(value: Any, key: str) -> dict[str, Any]:
+def _by_dotted_key(value: Any, key: str) -> dict[str, Any]:
     """The values of nested settings by dotted key, without those that are null."""
     if isinstance(value, Mapping) and value:
-        return {name: leaf for part in value for name, leaf in _flat(value[part], f"{key}.{part}").items()}
+        return {
+            name: leaf
+            for part in value
+            for name, leaf in _by_dotted_key(value[part], f"{key}.{part}").items()
+        }
     return {} if value is None else {key: value}
 
 
 def value_text(value: Any) -> str:
-    """A setting's value as tables and lines show it."""
+    """A setting's value as `compare` and `sweep` show it."""
     match value:
         case None:
             return "none"

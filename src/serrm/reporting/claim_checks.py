@@ -12,8 +12,6 @@ from serrm.reporting.results import Report, Score, all_runs, in_percent, over_se
 from serrm.scoring.metrics import METRICS
 from serrm.scoring.schema import Evaluation
 
-SE_RRM: Final = "se_rrm"
-
 
 class Part(NamedTuple):
     """A part of a claim as a sentence, the verdict on it, and our numbers behind the verdict as text."""
@@ -25,9 +23,8 @@ class Part(NamedTuple):
 
 def by_rule(report: Report, check: Check) -> Iterator[Part]:
     """A part for every task and data set of the check, judged by the check's rule on the models' scores."""
-    for task in check.tasks:
-        for name, of_data_set in by_data_set(report, task, check):
-            yield judge_by_rule(RULES[check.rule], of_data_set, task, name, check)
+    for task, name, of_data_set in by_task_and_data_set(report, check):
+        yield judge_by_rule(RULES[check.rule], of_data_set, task, name, check)
 
 
 def judge_by_rule(rule: Rule, report: Report, task: str, name: str, check: Check) -> Part:
@@ -41,6 +38,13 @@ def judge_by_rule(rule: Rule, report: Report, task: str, name: str, check: Check
     numbers = [f"{model_name(model)} {score}" for model, score in scores.items()]
     numbers += [deciding] if deciding else []
     return Part(statement, verdict, f"{METRICS[check.metric].name}: {'; '.join(numbers)}.")
+
+
+def by_task_and_data_set(report: Report, check: Check) -> Iterator[tuple[str, str, Report]]:
+    """Every task of a check and every data set of it that the check reads: task, name of the data set, and its runs."""
+    for task in check.tasks:
+        for name, of_data_set in by_data_set(report, task, check):
+            yield task, name, of_data_set
 
 
 def by_data_set(report: Report, task: str, check: Check) -> Iterator[tuple[str, Report]]:
@@ -86,30 +90,31 @@ def scores_of(
 
 
 def cannot_take(report: Report, check: Check) -> Iterator[Part]:
-    """The models cannot take a set of Sudoku: their evaluation refused its size."""
-    name = f"Sudoku {set_name(check.set or '')}"
-    statement, refused = f"{name}: {check.words}", {}
-    for model in check.models:
-        runs = runs_on(report.results, "sudoku", model, check.set)
-        if runs and check.set in runs[0].sets:
-            refused[model_name(model)] = check.set in runs[0].refused
-    missing = [model_name(model) for model in check.models if model_name(model) not in refused]
-    if missing:
-        yield Part(statement, UNTESTED, why_untested(report, "sudoku", name, missing))
-    else:
-        sentences = [
-            f"{model} {'cannot extrapolate' if no else 'was scored'}" for model, no in refused.items()
-        ]
-        yield Part(statement, HOLDS if all(refused.values()) else FAILS, f"{'; '.join(sentences)}.")
+    """The models cannot take a set: their evaluation refused its size."""
+    for task in check.tasks:
+        name = f"{task_name(task)} {set_name(check.set or '')}"
+        statement, refused = f"{name}: {check.words}", {}
+        for model in check.models:
+            runs = runs_on(report.results, task, model, check.set)
+            if runs and check.set in runs[0].sets:
+                refused[model_name(model)] = check.set in runs[0].refused
+        missing = [model_name(model) for model in check.models if model_name(model) not in refused]
+        if missing:
+            yield Part(statement, UNTESTED, why_untested(report, task, name, missing))
+        else:
+            sentences = [
+                f"{model} {'cannot extrapolate' if no else 'was scored'}" for model, no in refused.items()
+            ]
+            yield Part(statement, HOLDS if all(refused.values()) else FAILS, f"{'; '.join(sentences)}.")
 
 
 def more_steps(report: Report, check: Check) -> Iterator[Part]:
     """A model (the check's one) after more steps than in training against 16 steps, by the same runs."""
     (model,) = check.models
-    for name, of_data_set in by_data_set(report, "sudoku", check):
+    for task, name, of_data_set in by_task_and_data_set(report, check):
         scores = {
             steps: by_model[model]
-            for steps, by_model in by_steps(of_data_set, check).items()
+            for steps, by_model in by_steps(of_data_set, task, check).items()
             if by_model and steps >= HEADLINE_STEPS
         }
         verdict, evidence = UNTESTED, "More steps than in training were not scored."
@@ -119,42 +124,45 @@ def more_steps(report: Report, check: Check) -> Iterator[Part]:
             most, usual = scores[max(scores)], scores[HEADLINE_STEPS]
             verdict, deciding = ahead(0.0, most, usual, has_same_runs=True)
             numbers = "; ".join(f"after {steps} steps {score}" for steps, score in scores.items())
-            evidence = f"{METRICS['fsr'].name} {numbers}; {deciding}."
+            evidence = f"{METRICS[check.metric].name} {numbers}; {deciding}."
         yield Part(f"{name} {set_name(check.set or '')}: {check.words}", verdict, evidence)
 
 
 def every_depth(report: Report, check: Check) -> Iterator[Part]:
     """The first model against the others at every number of steps of table 2."""
-    for _, of_data_set in by_data_set(report, "sudoku", check):
-        for steps, scores in by_steps(of_data_set, check).items():
-            verdict, evidence = UNTESTED, "SE-RRM, TRM and HRM were not scored after so many steps."
+    *others, last = map(model_name, check.models)
+    models = f"{', '.join(others)} and {last}"
+    data_sets = [*by_task_and_data_set(report, check)]
+    for task, name, of_data_set in data_sets:
+        for steps, scores in by_steps(of_data_set, task, check).items():
+            verdict, evidence = UNTESTED, f"{models} were not scored after so many steps."
             if len(scores) == len(check.models):
                 verdict, deciding = ahead(0.0, *scores.values())
-                evidence = f"{METRICS['fsr'].name}: {deciding}."
+                evidence = f"{METRICS[check.metric].name}: {deciding}."
             label = "after 1 step" if steps == 1 else f"after {steps} steps"
+            label = f"{name} {label}" if len(data_sets) > 1 else label
             yield Part(f"{label}: {check.words}", verdict, evidence)
 
 
-def by_steps(report: Report, check: Check) -> dict[int, dict[str, Score]]:
-    """The scores of a check's models on its set of Sudoku, by the numbers of steps of table 2, then by model."""
+def by_steps(report: Report, task: str, check: Check) -> dict[int, dict[str, Score]]:
+    """The scores of a check's models on its set, by the numbers of steps of table 2, then by model."""
     columns = load_paper().score_tables["2"].columns.values()
     return {
-        column.steps: scores_of(report, "sudoku", check.models, "fsr", check.set, column.steps)
+        column.steps: scores_of(report, task, check.models, check.metric, check.set, column.steps)
         for column in columns
     }
 
 
 def augmentations(report: Report, check: Check) -> Iterator[Part]:
     """The first model is not behind the others, where it had fewer augmentations."""
-    for task in check.tasks:
-        for name, of_data_set in by_data_set(report, task, check):
-            part = judge_by_rule(not_behind, of_data_set, task, name, check)
-            if part.verdict != UNTESTED:
-                nums = num_augmentations(of_data_set, task, check.models)
-                first, *others = nums.values()
-                if first >= min(others):
-                    part = part._replace(verdict=UNTESTED, evidence=augmentations_text(nums))
-            yield part
+    for task, name, of_data_set in by_task_and_data_set(report, check):
+        part = judge_by_rule(not_behind, of_data_set, task, name, check)
+        if part.verdict != UNTESTED:
+            nums = num_augmentations(of_data_set, task, check.models)
+            first, *others = nums.values()
+            if first >= min(others):
+                part = part._replace(verdict=UNTESTED, evidence=augmentations_text(nums))
+        yield part
 
 
 def num_augmentations(report: Report, task: str, models: Iterable[str]) -> dict[str, int]:
@@ -175,9 +183,13 @@ def augmentations_text(nums: Mapping[str, int]) -> str:
 
 
 def permutation(report: Report, check: Check) -> Iterator[Part]:
-    """SE-RRM on puzzles with permuted symbols; rounding may decide an answer, which refutes nothing."""
+    """A model (the check's one) on puzzles with permuted symbols; rounding may decide an answer, which refutes nothing.
+
+    It reads the runs of all tasks.
+    """
+    (model,) = check.models
     for (data_set, variant), runs in report.results.items():
-        counts = [run.equivariance for run in runs if run.equivariance] if variant == SE_RRM else []
+        counts = [run.equivariance for run in runs if run.equivariance] if variant == model else []
         if counts:
             same, num = sum(count.num_identical for count in counts), sum(count.num_pairs for count in counts)
             precision = (
@@ -209,21 +221,22 @@ def mean_curve(runs: Sequence[Evaluation], metric: str) -> list[tuple[float, Sco
 
 
 def data_efficient(report: Report, check: Check) -> Iterator[Part]:
-    """SE-RRM against the best score of each other model on its learning curve, after as many samples.
+    """The first model against the best score of each other on its learning curve, after as many samples.
 
-    The claim holds if SE-RRM's last score up to there is ahead, and fails if its next score from there on is behind.
-    Only for runs that start from random weights: a run that continues another has seen more samples than its own.
+    The claim holds if its last score up to there is ahead, and fails if its next score from there on is behind. Only
+    for runs that start from random weights: a run that continues another has seen more samples than its own.
     """
+    first, *others = check.models
     for (data_set, variant), runs in report.results.items():
-        se_rrm_runs = report.results.get((data_set, SE_RRM), [])
-        if variant not in check.models or any(run.name in report.init for run in [*runs, *se_rrm_runs]):
+        first_runs = report.results.get((data_set, first), [])
+        if variant not in others or any(run.name in report.init for run in [*runs, *first_runs]):
             continue
         metric = runs[0].main_metric
         samples, best = max(mean_curve(runs, metric), key=lambda point: point[1].value, default=(0.0, None))
-        se_rrm = mean_curve(se_rrm_runs, metric)
-        before = [point for point in se_rrm if point[0] <= samples]
+        of_first = mean_curve(first_runs, metric)
+        before = [point for point in of_first if point[0] <= samples]
         if best and best.value and before:
-            after = next((score for num, score in se_rrm if num >= samples), se_rrm[-1][1])
+            after = next((score for num, score in of_first if num >= samples), of_first[-1][1])
             num_before, score_before = before[-1]
             if ahead(0.0, score_before, best)[0] == HOLDS:
                 verdict = HOLDS
@@ -231,12 +244,15 @@ def data_efficient(report: Report, check: Check) -> Iterator[Part]:
                 verdict = FAILS if ahead(0.0, best, after)[0] == HOLDS else UNDECIDED
             statement = f"{task_name(data_set)}: ahead of {model_name(variant)} after no more samples"
             numbers = f"{model_name(variant)}'s best snapshot {best} after {samples:,.0f} samples; "
-            numbers += f"{model_name(SE_RRM)} {score_before} after {num_before:,.0f} samples"
+            numbers += f"{model_name(first)} {score_before} after {num_before:,.0f} samples"
             yield Part(statement, verdict, f"{METRICS[metric].name}: {numbers}.")
 
 
 def parameters(report: Report, check: Check) -> Iterator[Part]:
-    """The parameters of the paper's models of Sudoku. The paper says "only a fraction", which we take as under half."""
+    """The parameters of the paper's models of Sudoku, whatever the runs are.
+
+    The paper says "only a fraction", which we take as under half.
+    """
     costs = {model: cost.parameters for model in check.models if (cost := report.cost("sudoku", model))}
     if len(costs) < len(check.models):
         return

@@ -226,8 +226,8 @@ def _are_equal(first: Score, second: Score) -> bool:
 def verdict(delta: Difference, metric: Metric) -> str:
     """The verdict on a difference.
 
-    For a metric that is not a rate, higher need not be better. The interval of a metric per cell is too narrow for a
-    verdict.
+    UNKNOWN if a file has a score without its interval. For a metric that is not a rate, higher need not be better. The
+    interval of a metric per cell is too narrow for a verdict.
     """
     if isnan(delta.low):
         return UNKNOWN
@@ -271,9 +271,10 @@ def _others(first: Evaluation, second: Evaluation, lines: Iterable[Line]) -> tup
     return num_different, len(first_numbers) - len(common), len(second_numbers) - len(common)
 
 
+# The fields of an evaluation whose numbers are compared.
 COMPARED: Final = ("sets", "learning_curve", "first_verified", "guesses", "equivariance")
-# Keys as dumped, which are the aliases in `serrm.scoring.schema`.
-# Outcomes of single puzzles, which older scores do not have; grids and texts; and what has a sentence of its own.
+# Keys within these fields, as in files, that are left out: outcomes of single puzzles, which older scores do not have;
+# grids and texts; and the headline steps, whose changes have a sentence of their own.
 NOT_COMPARED: Final = {
     *("puzzles", "solved", "solved_after_most", "credits"),
     *("example", "reason", "headline_steps"),
@@ -326,13 +327,19 @@ def summary(comparison: Comparison) -> str:
     return "; ".join(parts)
 
 
+def _no_nan(numbers: Score | Difference, names: Iterable[str]) -> dict[str, float | None]:
+    """Numbers by name, with None for an end of an interval that is not known, because JSON has no NaN."""
+    values = {name: getattr(numbers, name) for name in names}
+    return {name: None if isnan(value) else value for name, value in values.items()}
+
+
 def as_json(comparison: Comparison, *, has_all: bool = False) -> dict[str, Any]:
     """The comparison as plain data; only lines that differ, unless `has_all`."""
 
     def of_score(value: Score | None) -> dict[str, Any] | None:
         if value is None:
             return None
-        return {"value": value.value, "low": value.low, "high": value.high, "num_puzzles": value.num_puzzles}
+        return {**_no_nan(value, ("value", "low", "high")), "num_puzzles": value.num_puzzles}
 
     lines = comparison.lines if has_all else comparison.changed
     return {
@@ -361,7 +368,7 @@ def as_json(comparison: Comparison, *, has_all: bool = False) -> dict[str, Any]:
                 "steps": line.steps,
                 "first": of_score(line.first),
                 "second": of_score(line.second),
-                "difference": line.difference._asdict() if line.difference else None,
+                "difference": _no_nan(line.difference, Difference._fields) if line.difference else None,
                 "verdict": line.verdict,
                 "are_pairs": line.are_pairs,
             }

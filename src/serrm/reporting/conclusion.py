@@ -1,15 +1,15 @@
-"""The conclusion of a report: where a main model is ahead of all others, and where none is."""
+"""The conclusion of a report: where a model of the headline is ahead of all others, and where none is."""
 
 from typing import NamedTuple
 
 from serrm.inference.settings import HEADLINE_STEPS
 from serrm.reporting.paper import model_name, puzzle_set
-from serrm.reporting.results import Report, Score, difference, headline_score, main_models
+from serrm.reporting.results import Report, Score, difference, headline_models, headline_score
 from serrm.scoring.metrics import metrics_of
 
 
 class Ranking(NamedTuple):
-    """The main models' scores on a data set's main test set, best first, and whether the first leads all others.
+    """The headline models' scores on a data set's main test set, best first, and whether the first leads all others.
 
     Scores are after the models' headline steps.
     """
@@ -33,7 +33,7 @@ class Ranking(NamedTuple):
 def conclusion(report: Report) -> str:
     """A sentence per model that is ahead of all others on some sets, and one on the sets where none is.
 
-    A model is ahead if the 95% intervals of its differences to all other main models lie above zero. Empty without
+    A model is ahead if the 95% intervals of its differences to all other headline models lie above zero. Empty without
     two models on one set.
     """
     ranked = rankings(report)
@@ -52,12 +52,12 @@ def conclusion(report: Report) -> str:
 
 
 def rankings(report: Report) -> list[Ranking]:
-    """The rankings of the main models, one per data set, on the main set of the first model with a score."""
+    """The rankings of the headline models, one per data set, on the main set of the first model with a score."""
     ranked = []
     for data_set in dict.fromkeys(data_set for data_set, _ in report.results):
         runs = {
             variant: report.results[data_set, variant]
-            for variant in main_models(report.results)
+            for variant in headline_models(report.results)
             if (data_set, variant) in report.results
         }
         first = next((run for run, *_ in runs.values() if run.scored), None)

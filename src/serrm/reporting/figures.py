@@ -1,7 +1,7 @@
 """Figures as SVG: solved against steps (table 2), learning curves (figure A3), solved against compute, permuted symbols
 (figures A1 and A2).
 
-They show every family and the best other run. Equal results give equal bytes. The module loads matplotlib,
+They show every family and the best other variant. Equal results give equal bytes. The module loads matplotlib,
 which is slow, so it is imported where figures are made.
 """
 
@@ -20,9 +20,9 @@ from serrm.drawing.puzzles import DrawnPuzzle, Panel, as_tokens
 from serrm.inference.settings import equivariance_steps
 from serrm.models.families import FAMILIES
 from serrm.puzzles.tasks import TASKS
-from serrm.reporting.other_tables import compute_points
+from serrm.reporting.other_tables import searches_of
 from serrm.reporting.paper import load_paper, model_name, task_name
-from serrm.reporting.results import Report, Score, all_runs, curve, main_models, runs_on, score, search_score
+from serrm.reporting.results import Report, Score, all_runs, curve, main_models, runs_on, score
 from serrm.reporting.style import style
 from serrm.scoring.metrics import METRICS, RATE, Metric, metrics_of
 from serrm.scoring.schema import Evaluation, PermutedPuzzle
@@ -139,14 +139,14 @@ def training_loss(report: Report, logs: Mapping[str, Sequence[Record]]) -> str:
 
 def compute(report: Report) -> Figure | None:
     """Solved puzzles against FLOPs: one attempt up to its first verified answer, and beside it guesses."""
-    if not (points := compute_points(report)):
+    if not (searches := searches_of(report)):
         return None
-    panels = list(dict.fromkeys((data_set, method) for data_set, _, method in points))
+    panels = list(dict.fromkeys((data_set, method) for data_set, _, method in searches))
     figure, axes_of = _panels(len(panels))
-    for (data_set, variant, method), group in points.items():
-        scores, name = [(flops, search_score(search)) for flops, search in group], model_name(variant)
+    for (data_set, variant, method), group in searches.items():
+        scores, name = [(search.flops, search.score) for search in group], model_name(variant)
         _draw(axes_of[panels.index((data_set, method))], scores, name, label=name)
-    all_flops = [flops for group in points.values() for flops, _ in group]
+    all_flops = [search.flops for group in searches.values() for search in group]
     for axes, (data_set, method) in zip(axes_of, panels, strict=True):
         axes.set(title=f"{task_name(data_set)}: {method}", xscale="log")
         axes.set_xlabel("FLOPs per puzzle, all attempts together")

@@ -21,8 +21,8 @@ from serrm.reporting.paper import load_paper, model_name
 from serrm.reporting.results import Report, over_seeds, score, search_score, total_flops
 from serrm.reporting.style import style
 
-PROFILE: Final = "published"  # without which there is no picture
-PROFILES: Final = (PROFILE, "gpu_sudoku")
+NEEDED_PROFILE: Final = "published"  # without which there is no picture
+SHOWN_PROFILES: Final = (NEEDED_PROFILE, "gpu_sudoku")
 FOLDER: Final = Path("docs/experiments/hard_sudoku")
 OURS, PAPERS, PEERS = "ours", "the paper", "others"
 MARKERS: Final = {OURS: "o", PAPERS: "s", PEERS: "D"}
@@ -36,7 +36,7 @@ DECADES_TO_LABEL: Final = 0.1  # the gap between a marker and its label, likewis
 # Another marker is beside one, and would be hidden by a label, within these bounds.
 NEIGHBOUR_FLOPS: Final = (1.3, 3.0)  # ratio of FLOPs
 NEIGHBOUR_PERCENT: Final = 8.0
-NUM_TRAINING: Final = 1_000  # puzzles of Sudoku-Extreme, in the paper and in PROFILES
+NUM_TRAINING: Final = 1_000  # puzzles of Sudoku-Extreme, in the paper and in SHOWN_PROFILES
 OWN_TEST_FILE, SUBSTITUTE = "Sudoku-Extreme's test file", "a substitute for Sudoku-Extreme's test file"
 
 
@@ -62,9 +62,9 @@ class FlopsPoint(NamedTuple):
 
 
 def points(reports: Mapping[str, Report], root: Path) -> list[FlopsPoint]:
-    """All points: ours of PROFILES and of the long search, the paper's, the peers'."""
-    ours = [point for name in PROFILES if name in reports for point in _of_profile(name, reports[name])]
-    return [*ours, _long_search(root), *_papers(reports[PROFILE]), *_peers(root)]
+    """All points: ours of SHOWN_PROFILES and of the long search, the paper's, the peers'."""
+    ours = [point for name in SHOWN_PROFILES if name in reports for point in _of_profile(name, reports[name])]
+    return [*ours, _long_search(root), *_papers(reports[NEEDED_PROFILE]), *_peers(root)]
 
 
 def _of_profile(profile: str, report: Report) -> Iterator[FlopsPoint]:
@@ -77,7 +77,7 @@ def _of_profile(profile: str, report: Report) -> Iterator[FlopsPoint]:
         for attempts, result in scores.items():
             if result is None:
                 continue
-            where = "" if profile == PROFILE else f" ({profile})"
+            where = "" if profile == NEEDED_PROFILE else f" ({profile})"
             name = f"{model_name(variant)}{where}, {attempts}"
             yield FlopsPoint(
                 by=OURS,

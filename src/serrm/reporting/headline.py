@@ -10,8 +10,8 @@ from serrm.puzzles.task import ArcTask
 from serrm.puzzles.tasks import TASKS
 from serrm.reporting.formats import NOTE_ON_SEEDS, bound_prefix, flops_text, markdown
 from serrm.reporting.paper import CANNOT_EXTRAPOLATE, DASH, load_paper, model_name, puzzle_set, task_name
-from serrm.reporting.paper_tables import blanks_text, paper_text
-from serrm.reporting.results import Report, Results, all_runs, headline_score, main_models, total_flops
+from serrm.reporting.paper_tables import blanks_text, paper_text, set_in_column
+from serrm.reporting.results import Report, Results, all_runs, headline_models, headline_score, total_flops
 from serrm.scoring.schema import Evaluation
 
 PAPERS_SE_RRM: Final = "SE-RRM, paper"
@@ -46,14 +46,14 @@ class Headline(NamedTuple):
 
 
 def headline(report: Report) -> Headline:
-    """The main scores, a row per test set: every family, the best other run, and the paper's SE-RRM.
+    """The main scores, a row per test set: every headline model, and the paper's SE-RRM.
 
-    A variant with more seeds replaces the run named after its family. Sets of fewer than 40 puzzles are omitted and
+    Sets of fewer than 40 puzzles are omitted and
     named in a note, unless all sets are that small. Parameters are those on the first task. A row of training FLOPs
     per task includes those of the runs whose weights a run starts from.
     """
     results = report.results
-    variants = list(dict.fromkeys(_with_most_seeds(results, name) for name in main_models(results)))
+    variants = headline_models(results)
     runs = {
         data_set: {name: results[data_set, name] for name in variants if (data_set, name) in results}
         for data_set in dict.fromkeys(data_set for data_set, _ in results)
@@ -151,32 +151,18 @@ def _headline_rows(
 def _paper_column(results: Results, run: Evaluation, of_set: str) -> tuple[str, str] | None:
     """The paper's score of SE-RRM beside a test set of a run, and the paper's test puzzles; None if it has no such set.
 
-    A set of another size than the paper's stands beside the paper's only if no run of the task was scored on the
-    latter.
+    A set of another size than the paper's stands beside the paper's as in the tables, and only if no run of the task
+    was scored on the latter.
     """
     scored_sets = {name for other in all_runs(results) if other.kind == run.kind for name in other.scored}
     for number in ("1", "3"):
         table = load_paper().score_tables[number]
         (row,) = (row for row in table.rows if row.variant == "se_rrm")
         for key, column in table.columns.items():
-            stands_in = column.takes_other_sizes and column.set not in scored_sets
             is_column = (column.task, column.metric) == (run.kind, run.main_metric)
-            if is_column and (column.set == of_set or stands_in):
+            is_other_size = of_set != column.set and column.set in scored_sets
+            if is_column and of_set == set_in_column(column, run) and not is_other_size:
                 blanks = f", {column.blanks} blanks" if column.blanks else ""
                 puzzles = f"{puzzle_set(run.kind, column.set)}{blanks}, n {column.num:,}"
                 return paper_text(row.entries[key]), puzzles
     return None
-
-
-def _with_most_seeds(results: Results, family: str) -> str:
-    """The variant of a family with the most seeds on the first data set; among equals, the family's own name.
-
-    Any other variant is returned as it is.
-    """
-    first, _ = next(iter(results))
-    variants = [
-        name
-        for (data_set, name), (run, *_) in results.items()
-        if data_set == first and run.model_info.family == family
-    ]
-    return max(variants, key=lambda name: (len(results[first, name]), name == family), default=family)

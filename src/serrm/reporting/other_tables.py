@@ -1,6 +1,7 @@
 """The tables that the paper does not have: functions from a profile's runs to DataFrames, and their captions."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from statistics import fmean
 from typing import Final, NamedTuple
 
 import pandas as pd
@@ -9,7 +10,16 @@ from serrm.inference.settings import GUESS_STEPS, HEADLINE_STEPS
 from serrm.puzzles.tasks import TASKS, alphabet
 from serrm.reporting.formats import bound_prefix, counts_text, flops_text
 from serrm.reporting.paper import CANNOT_EXTRAPOLATE, DASH, load_paper, model_name, set_name, task_name
-from serrm.reporting.results import Report, Results, all_runs, main_models, score, search_score
+from serrm.reporting.results import (
+    Report,
+    Results,
+    Score,
+    all_runs,
+    main_models,
+    over_seeds,
+    score,
+    search_score,
+)
 from serrm.scoring.metrics import METRICS, PASS_AT, metrics_of
 from serrm.scoring.schema import ComputePoint, Evaluation, ScoredSet, TaskTypeRow
 
@@ -156,40 +166,72 @@ def trainings_table(report: Report) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def compute_points(report: Report) -> dict[tuple[str, str, str], list[tuple[float, ComputePoint]]]:
-    """The main models' searches with their FLOPs per puzzle, by data set, variant and method."""
-    points, main = {}, main_models(report.results)
-    for (data_set, variant), (run, *_) in report.results.items():
-        for method, searches in (("first verified answer", run.first_verified), ("guesses", run.guesses)):
-            if searches and variant in main:
-                side = run.data.side
+class Search(NamedTuple):
+    """A search with given limits, over all seeds of a variant: the first seed's point, mean steps and FLOPs, score."""
+
+    point: ComputePoint
+    mean_steps: float
+    flops: float
+    score: Score
+
+
+def searches_of(report: Report) -> dict[tuple[str, str, str], list[Search]]:
+    """The main models' searches that all seeds have, by data set, variant and method."""
+    searches, main = {}, main_models(report.results)
+    for (data_set, variant), runs in report.results.items():
+        for method, of_seeds in (
+            ("first verified answer", [run.first_verified for run in runs]),
+            ("guesses", [run.guesses for run in runs]),
+        ):
+            if (groups := _same_limits(of_seeds)) and variant in main:
+                side = runs[0].data.side
                 flops = report.flops[data_set, variant](
-                    num_symbols=alphabet(run.kind, side).num_symbols, num_positions=side**2
+                    num_symbols=alphabet(runs[0].kind, side).num_symbols, num_positions=side**2
                 )
-                points[data_set, variant, method] = [
-                    (flops * search.mean_steps, search) for search in searches
-                ]
-    return points
+                searches[data_set, variant, method] = [_search(points, flops) for points in groups]
+    return searches
+
+
+def _same_limits(of_seeds: Sequence[Sequence[ComputePoint]]) -> list[list[ComputePoint]]:
+    """The points of all seeds, grouped by the limits on attempts and steps; those that some seeds lack are left out."""
+    by_limits = [{(point.num_attempts, point.max_steps): point for point in points} for points in of_seeds]
+    return [
+        [points[limits] for points in by_limits]
+        for limits in by_limits[0]
+        if all(limits in points for points in by_limits)
+    ]
+
+
+def _search(points: Sequence[ComputePoint], flops_of_step: int) -> Search:
+    """The search of all seeds; `points` are theirs."""
+    mean_steps, scores = (
+        fmean(point.mean_steps for point in points),
+        [search_score(point) for point in points],
+    )
+    of_seeds = scores[0]  # unrounded
+    if len(scores) > 1:
+        of_seeds = over_seeds([(each.value, each.low, each.high) for each in scores], points[0].num_puzzles)
+    return Search(points[0], mean_steps, flops_of_step * mean_steps, of_seeds)
 
 
 def compute_table(report: Report) -> pd.DataFrame:
-    """Scores of the first, middle and last search of a method: a row per variant, method and search.
+    """Scores of the first, middle and last search of a method: a row per variant, method and search, over all seeds.
 
     The searches ascend by their limit, which is on the steps of one attempt or on the attempts.
     """
     rows = []
-    for (data_set, variant, method), points in compute_points(report).items():
+    for (data_set, variant, method), searches in searches_of(report).items():
         bound = bound_prefix(report.results[data_set, variant][0].model_info.family)
-        for index in sorted({0, (len(points) - 1) // 2, len(points) - 1}):
-            flops, search = points[index]
+        for index in sorted({0, (len(searches) - 1) // 2, len(searches) - 1}):
+            point, mean_steps, flops, score_of_search = searches[index]
             numbers = (
-                f"{search.num_puzzles:,}",
-                f"{search.num_attempts:,}",
-                f"{search.max_steps:,}",
-                f"{search.mean_steps:.2f}",
+                f"{point.num_puzzles:,}",
+                f"{point.num_attempts:,}",
+                f"{point.max_steps:,}",
+                f"{mean_steps:.2f}",
             )
             names = f"{model_name(variant)}, {task_name(data_set)}", method
-            rows.append((*names, *numbers, f"{bound}{flops / 1e9:.3g}", str(search_score(search))))
+            rows.append((*names, *numbers, f"{bound}{flops / 1e9:.3g}", str(score_of_search)))
     headings = ["n", "Most attempts", "Most steps of the first", "Mean steps", "GFLOPs per puzzle"]
     return pd.DataFrame(rows, columns=["Model", "Method", *headings, "Solved"])
 

@@ -55,16 +55,21 @@ def paper_text(entry: paper.PaperEntry) -> str:
     return value + interval + (QUOTED if entry.quoted else "")
 
 
+def set_in_column(column: paper.PaperColumn, run: Evaluation) -> str:
+    """The test set of a run that stands in a column: the column's, or the run's only one if the column takes it."""
+    if column.takes_other_sizes and len(run.own_sets) == 1:
+        return next(iter(run.own_sets))
+    return column.set
+
+
 def entries_of(paper_table: paper.ScoreTable, results: Results) -> list[Entry]:
     """The entries of one of the paper's tables, row by row."""
     entries = []
     for row in paper_table.rows:
         for key, column in paper_table.columns.items():
-            variant, of_set = row.variant_of(key), column.set
-            runs = runs_on(results, column.task, variant, of_set)
-            # If only one size was scored, it stands for the paper's.
-            if column.takes_other_sizes and runs and len(runs[0].own_sets) == 1:
-                (of_set,) = runs[0].own_sets
+            variant = row.variant_of(key)
+            runs = runs_on(results, column.task, variant, column.set)
+            of_set = set_in_column(column, runs[0]) if runs else column.set
             our_score = score(runs, column.metric, of_set, column.steps)
             paper_entry = row.entries.get(key, paper.PaperEntry())
             entries.append(Entry(row, key, column, paper_entry, variant, runs, of_set, our_score))

@@ -5,7 +5,7 @@ from typing import Any, Final, NamedTuple
 
 ComposedSettings = Mapping[str, Any]
 """The composed settings of a run: `task`, `variant`, and the sections `model`, `train`, `arrays`, `fidelity`."""
-# Settings of a class chosen by `kind`, which two classes need not have in common, and the kind where none is named.
+# Choices among classes of settings with different keys, and the kind where a choice names none.
 CHOICES: Final = {"halting": "none", "loss": "stablemax", "optimizer": "adam_atan2"}
 # Keys that are not listed as differences: the seed, what changes no result, and epochs and steps, which are compared as
 # optimiser steps if the run gives `steps`, else as epochs.
@@ -25,11 +25,11 @@ class Setting(NamedTuple):
 
 
 def setting_differences(run: ComposedSettings, paper: ComposedSettings, num_examples: int) -> list[Setting]:
-    """Differences of a run's settings from those of profile `paper`.
+    """Differences of a run's composed settings from those of profile `paper`.
 
     `num_examples` are those of an epoch of the paper.
     """
-    run_values, paper_values = dict(_flat(run)), dict(_flat(paper))
+    run_values, paper_values = dict(_in_words(run)), dict(_in_words(paper))
     train, paper_train = run["train"], paper["train"]
     if train["steps"]:
         paper_steps = paper_train["epochs"] * num_examples // paper_train["batch_size"]
@@ -68,7 +68,7 @@ def _as_one_setting(name: str, values: Mapping[tuple[str, str], str]) -> dict[tu
     return rest | {("train", name): ", ".join([_kind(values, name), *details])}
 
 
-def _flat(settings: ComposedSettings) -> Iterator[tuple[tuple[str, str], str]]:
+def _in_words(settings: ComposedSettings) -> Iterator[tuple[tuple[str, str], str]]:
     """((section, name in words), value as text) of every setting."""
     for section, values in settings.items():
         for key, value in values.items() if isinstance(values, Mapping) else ():
@@ -80,6 +80,7 @@ def _flat(settings: ComposedSettings) -> Iterator[tuple[tuple[str, str], str]]:
 
 
 def _setting_text(value: object) -> str:
+    """A setting's value as recipes.md shows it, with ten digits and thousands separators."""
     match value:
         case None:
             return "none"

@@ -215,7 +215,7 @@ def page_examples(results: Results, folder: Path) -> Iterator[dict[str, Any]]:
 
     The solved puzzle is the one whose prediction changed most often. ValueError, with the file, for malformed examples.
     """
-    # The best other run, then SE-RRM (the last of the families), then its baselines.
+    # The best other variant, then SE-RRM (the last of the families), then its baselines.
     for main_model in reversed(main_models(results)):
         for run in (runs[0] for (_, variant), runs in results.items() if variant == main_model):
             path = folder / run.name / EXAMPLES

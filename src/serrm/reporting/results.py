@@ -1,4 +1,8 @@
-"""Evaluations and settings of a profile's runs, for tables and figures, and the scores in them."""
+"""Evaluations and settings of a profile's runs, for tables and figures, and the scores in them.
+
+A data set is an entry of `tasks` in the params file: `Evaluation.task` and the first part of a Key, and the column or
+key "task" in exported files. Its task is `Evaluation.kind`, a key of TASKS; parameters named `task` are such keys.
+"""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -29,7 +33,8 @@ class Score(NamedTuple):
 
     The three numbers are rounded to two digits if `over_seeds` made it; `curve` and `search_score` do not round.
     Over several seeds the value is the mean, `sd` the standard deviation, and the interval reaches from the lowest end
-    of the seeds' intervals to the highest. `by_seed` has value and interval per seed, unrounded.
+    of the seeds' intervals to the highest. `by_seed` has value and interval per seed, unrounded,
+    if `over_seeds` made the score; the property `seeds` has them for any score.
     `puzzles_digest` is that of the puzzles and `outcomes` the mean credit per puzzle over the seeds, if they were kept.
     """
 
@@ -44,7 +49,7 @@ class Score(NamedTuple):
 
     @property
     def seeds(self) -> tuple[tuple[float, ...], ...]:
-        """Value and interval per seed, unrounded; those of the score itself if none were kept."""
+        """`by_seed`, or the score's own value and interval where that is empty."""
         return self.by_seed or ((self.value, self.low, self.high),)
 
     def __str__(self) -> str:
@@ -167,7 +172,7 @@ def read_runs(params: Params, folder: Path) -> list[Evaluation]:
     return runs
 
 
-def read_committed(params: Params, path: Path) -> list[Evaluation]:
+def read_gathered(params: Params, path: Path) -> list[Evaluation]:
     """Read the scores of a profile's runs from its `metrics.json`, in the order of the profile.
 
     Raises:
@@ -270,6 +275,25 @@ def main_models(results: Results) -> list[str]:
     best = sorted(values, key=lambda variant: values[variant])[-1:]  # empty without another variant
     variants = {variant for _, variant in results}
     return [*(family for family in FAMILIES if family in variants), *best]
+
+
+def headline_models(results: Results) -> list[str]:
+    """The main models, a family's replaced by the variant of the family with more seeds on the first data set."""
+    return list(dict.fromkeys(_with_most_seeds(results, name) for name in main_models(results)))
+
+
+def _with_most_seeds(results: Results, family: str) -> str:
+    """The variant of a family with the most seeds on the first data set; among equals, the family's own name.
+
+    Any other variant is returned as it is.
+    """
+    first, _ = next(iter(results))
+    variants = [
+        name
+        for (data_set, name), (run, *_) in results.items()
+        if data_set == first and run.model_info.family == family
+    ]
+    return max(variants, key=lambda name: (len(results[first, name]), name == family), default=family)
 
 
 def total_flops(run: Evaluation, report: Report) -> int:

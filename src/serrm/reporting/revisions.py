@@ -153,7 +153,7 @@ def experiments(root: Path) -> Iterator[tuple[str, str, str]]:
 
 
 def _read_workspace(root: Path, profile: str) -> Revision:
-    """The scores in the profile's metrics.json; the scores below data/ win where they differ, whichever are newer."""
+    """The scores in the profile's metrics.json; where they differ, those below data/ win, even if they are older."""
     layout, params = Layout(profile, root), _settings(root, profile)
     gathered = read_profile_scores(layout.metrics).runs if layout.metrics.is_file() else {}
     names = [name for name in params.get("runs") or {} if (layout.scores / f"{name}.json").is_file()]

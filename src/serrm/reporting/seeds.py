@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from serrm.core.project import git
-from serrm.reporting.results import Key, grouped, score
+from serrm.reporting.results import Key, grouped, headline_score
 from serrm.reporting.revisions import UnknownRevision, scores_at
 from serrm.scoring.schema import METRICS_FILE
 
@@ -63,11 +63,7 @@ def _of_profile(root: Path, profile: str) -> dict[Key, list[float]]:
         return {}
     values: dict[Key, list[float]] = {}
     for key, runs in grouped(scored.values()).items():
-        name = runs[0].main_set
-        if not name:
-            continue
-        steps = runs[0].scored[name].headline_steps
-        if result := score(runs, runs[0].main_metric, name, steps):
+        if result := headline_score(runs):
             values[key] = [value for value, *_ in result.seeds]
     return values
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from serrm.core.project import git
 from serrm.reporting.changes import INIT, SEED, value_text, values_used_by
-from serrm.reporting.results import Key, Score, score
+from serrm.reporting.results import Key, Score, headline_score
 from serrm.reporting.revisions import UnknownRevision, experiments, read_revision
 from serrm.scoring.schema import Evaluation
 
@@ -33,10 +33,7 @@ class Point:
     def scores(self) -> dict[str, Score]:
         """The main score of every set after the headline steps, over all seeds."""
         runs = list(self.runs.values())
-        scores = {
-            name: score(runs, runs[0].main_metric, name, part.headline_steps)
-            for name, part in runs[0].scored.items()
-        }
+        scores = {name: headline_score(runs, name) for name in runs[0].scored}
         return {name: value for name, value in scores.items() if value is not None}
 
 

@@ -72,7 +72,7 @@ class Recipe(NamedTuple):
     """The settings of a data set's runs that differ from profile `paper`'s runs of the same families.
 
     `settings` has a row per setting and a column per main model, with our value and the paper's in brackets. `others`
-    has a row per run of another model, with the differences that the main model of its family does not have.
+    has a row per other variant, with the differences that the main model of its family does not have.
     """
 
     title: str

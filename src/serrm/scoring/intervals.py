@@ -73,8 +73,9 @@ def newcombe_correlation(first: Float[np.ndarray, " N"], second: Float[np.ndarra
 
 
 def _combined(one: float, other: float, correlation: float) -> float:
-    """The distance of an end of a difference from its value, by the same distances of its two terms."""
-    return math.sqrt(max(0.0, one**2 - 2 * correlation * one * other + other**2))
+    """The distance of an end of a difference from its value, by the same distances of its two terms; NaN if one is."""
+    squared = one**2 - 2 * correlation * one * other + other**2
+    return math.nan if math.isnan(squared) else math.sqrt(max(0.0, squared))
 
 
 def _over_puzzles(seeds: SeedScores) -> tuple[float, float, float]:

@@ -35,7 +35,7 @@ def description(root: Path, name: str, settings: RunSettings) -> str:
 
 
 def changed_settings(root: Path, name: str, settings: RunSettings) -> list[str]:
-    """The settings of a training that differ from the commit's, such as "train.steps: 40 instead of 326".
+    """The composed settings of a training that differ from the commit's, such as "train.steps: 40 instead of 326".
 
     The commit's settings are those of its params.yaml, or of the file of the active profile.
     """
@@ -69,7 +69,10 @@ def flat(settings: RunSettings) -> dict[str, Any]:
 
 
 def machine_params(root: Path) -> dict[str, str]:
-    """The processor, its instructions and threads (machine.yaml's for all processes, else this one's), the device."""
+    """The processor, its instructions, the device, and the threads.
+
+    Threads are machine.yaml's number, for all processes together, or else PyTorch's in this process.
+    """
     execution = read_execution(root)
     instructions = [torch.backends.cpu.get_cpu_capability()]
     if has_fast_bfloat16(torch.device("cpu")):

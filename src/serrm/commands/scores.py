@@ -5,7 +5,7 @@ from pathlib import Path
 
 import typer
 
-from serrm.commands.profile import PROFILE
+from serrm.commands.profile import PROFILE_OPTION
 from serrm.core.project import PAPER, PARAMS, PROFILES, REGRESSION, Layout, find_root, git, profile_file
 
 PAGE = typer.Option(
@@ -15,28 +15,29 @@ PAGE = typer.Option(
 )
 
 
-def headline(profile: str | None = PROFILE, page: Path | None = PAGE) -> None:
+def headline(profile: str | None = PROFILE_OPTION, page: Path | None = PAGE) -> None:
     """Print a profile's main scores as a table, and the paths of its other results.
 
     Example: serrm headline --profile laptop
     """
     from serrm.config import open_project
     from serrm.core.files import between_markers, write_whole
-    from serrm.reporting import headline as main_scores
-    from serrm.reporting.results import make_report, read_committed
+    from serrm.reporting.headline import BEGIN, END
+    from serrm.reporting.headline import headline as build_headline
+    from serrm.reporting.results import make_report, read_gathered
 
     root, params = open_project(profile)
     layout = Layout(params.profile, root)
-    reports, runs = layout.reports, read_committed(params, layout.metrics)
+    reports, runs = layout.reports, read_gathered(params, layout.metrics)
     report = make_report(params, open_project(PAPER).params, runs)
     paths = [reports / name for name in ("tables", "figures", "report.html")]
-    scores = main_scores.headline(report)
+    scores = build_headline(report)
     typer.echo("\n\n".join([f"profile {params.profile}\n{scores.text('simple')}", *scores.omitted]))
     typer.echo(
         "\n".join([*(os.path.relpath(path) for path in paths if path.exists()), "MLflow runs: make ui"])
     )
     if page is not None:
-        begin, end = (marker.format(params.profile) for marker in (main_scores.BEGIN, main_scores.END))
+        begin, end = (marker.format(params.profile) for marker in (BEGIN, END))
         text = between_markers(page.read_text(encoding="utf-8"), begin, end, scores.text("github"))
         write_whole(page, text)
         typer.echo(f"{page}: table of profile {params.profile} replaced")
@@ -67,8 +68,9 @@ def committed_overview(root: Path) -> dict[str, str]:
     """
     from serrm.config import read_params, read_yaml
     from serrm.reporting import hard_sudoku
-    from serrm.reporting.overview import PICTURE, overview
-    from serrm.reporting.results import make_report, read_committed
+    from serrm.reporting.overview import PICTURE
+    from serrm.reporting.overview import overview as build_overview
+    from serrm.reporting.results import make_report, read_gathered
 
     committed = git(root, "ls-files", "reports/*/metrics.json").splitlines()
     paper_params = read_params(profile_file(root, PAPER, ""))
@@ -82,16 +84,18 @@ def committed_overview(root: Path) -> dict[str, str]:
                 continue
             file = root / PARAMS
         params = read_params(file)
-        runs = read_committed(params, Layout(name, root).metrics)
+        runs = read_gathered(params, Layout(name, root).metrics)
         reports[name] = make_report(params, paper_params, runs)
     if not reports:
         raise ValueError(f"{root / 'reports'}: no profile has committed scores and a params file")
-    if hard_sudoku.PROFILE not in reports:
-        typer.echo(f"reports/{PICTURE}: left out, because it needs profile {hard_sudoku.PROFILE}", err=True)
-        return {"README.md": overview([*reports.values()], None)}
+    if hard_sudoku.NEEDED_PROFILE not in reports:
+        typer.echo(
+            f"reports/{PICTURE}: left out, because it needs profile {hard_sudoku.NEEDED_PROFILE}", err=True
+        )
+        return {"README.md": build_overview([*reports.values()], None)}
     points = hard_sudoku.points(reports, root)
     return {
-        "README.md": overview([*reports.values()], hard_sudoku.caption(points)),
+        "README.md": build_overview([*reports.values()], hard_sudoku.caption(points)),
         "hard_sudoku.csv": hard_sudoku.to_csv(points),
         PICTURE: hard_sudoku.picture(points),
     }
