@@ -163,8 +163,8 @@ class Params(Settings):
         _check_path(key, section.files)
 
     def task_of(self, entry: str) -> str:
-        """The task of an entry of `tasks`, a key of TASKS."""
-        return self.tasks[entry].kind or entry
+        """The task of an entry of `tasks`, a key of TASKS. ValueError for an unknown entry."""
+        return self._section(entry).kind or entry
 
     def variant(self, name: str) -> str:
         """The part of a run's name between task and number, by which tables name the run.
@@ -185,8 +185,8 @@ class Params(Settings):
         return TASKS[self.task_of(entry)]
 
     def _section(self, entry: str) -> TaskSection:
-        """An entry of tasks. ValueError for an unknown name, which a user gives as a stage's argument TASK."""
-        _check_known("TASK", [entry], self.tasks, "an entry of tasks")
+        """An entry of tasks. ValueError for an unknown name, which a user gives as a stage's argument ENTRY."""
+        _check_known("ENTRY", [entry], self.tasks, "an entry of tasks")
         return self.tasks[entry]
 
     def _source_and_subset(self, entry: str) -> tuple[Any, Settings]:
@@ -263,6 +263,8 @@ class Params(Settings):
         In each section the later one wins: model: model, recipe, changes of the run; train: model, recipe, changes;
         arrays: data set, recipe, changes; evaluate: data set, fixed steps of the family, changes; fidelity: top level,
         changes.
+
+        ValueError for an unknown section, and for a seed of the arrays, as all runs of a data set share its seed.
         """
         data_set, model, recipe = (
             self.tasks[run.task],
@@ -273,6 +275,9 @@ class Params(Settings):
         at_recipe = f"recipes.{run.task}.{run.model}"
         model_values = {key: value for key, value in model.items() if key != "train"}
         recipe_values = {key: value for key, value in recipe.items() if key not in ("model", "arrays")}
+        recipe_arrays = _mapping(recipe, "arrays", at_recipe)
+        if "seed" in recipe_arrays:
+            raise ValueError(f"{at_recipe}.arrays.seed: {_only_seed(at_data_set)}")
         sections = {
             "model": Merged(
                 at_model,
@@ -287,7 +292,7 @@ class Params(Settings):
             "arrays": Merged(
                 f"{at_data_set}.arrays",
                 (f"{at_data_set}.arrays", data_set.arrays),
-                (f"{at_recipe}.arrays", _mapping(recipe, "arrays", at_recipe)),
+                (f"{at_recipe}.arrays", recipe_arrays),
                 (at_data_set, {"seed": data_set.seed}),
             ),
             "fidelity": Merged("fidelity", ("fidelity", self.fidelity.model_dump())),
@@ -301,6 +306,8 @@ class Params(Settings):
             section, _, field = key.partition(".")
             key_path = f"runs.{name}.changes.{key}"
             _check_known(key_path, [section], sections, "a section")
+            if key == "arrays.seed":
+                raise ValueError(f"{key_path}: {_only_seed(at_data_set)}")
             sections[section].change(key_path, field, value)
         return sections
 
@@ -346,6 +353,10 @@ def _mapping(values: Values, name: str, key: str) -> Values:
         content = "nothing" if mapping is None else repr(mapping)
         raise ValueError(f"{key}.{name}: must be a mapping (got {content})")
     return mapping
+
+
+def _only_seed(at_data_set: str) -> str:
+    return f"all runs of a data set draw the same examples, by {at_data_set}.seed"
 
 
 def _check_path(key: str, path: Path) -> None:

@@ -6,6 +6,7 @@ symbol-equivariant embeddings for special and usual symbols.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
@@ -25,6 +26,11 @@ Grids = UInt8[np.ndarray, "N I"]
 Rule = Callable[
     [Grids, Grids], Bool[np.ndarray, " N"]
 ]  # (questions, answers) → True for answers that obey it
+
+
+def obey(rule: Rule, questions: Grids, predictions: Grids) -> Bool[np.ndarray, " N"]:
+    """True for predictions that obey a rule; cells in the padding of the question do not count."""
+    return rule(questions, np.where(questions == PADDING, np.uint8(PADDING), predictions))
 
 
 class Criterion(NamedTuple):
@@ -129,9 +135,9 @@ class Task:
         return np.asarray(self.open_cells(questions) & (questions != PADDING))
 
     def obeys(self, questions: Grids, predictions: Grids) -> Bool[np.ndarray, " N"]:
-        """True for predictions that the rule verifies; cells in the padding of the question do not count."""
+        """True for predictions that `verify` accepts (see `obey`)."""
         assert self.verify is not None
-        return self.verify(questions, np.where(questions == PADDING, np.uint8(PADDING), predictions))
+        return obey(self.verify, questions, predictions)
 
     def are_right(self, questions: Grids, predictions: Grids, labels: Grids) -> Bool[np.ndarray, " N"]:
         """True for predictions that FSR counts as right: by the rule, or by the label if only the label is right.
@@ -162,7 +168,8 @@ class GridTask(Task):
     ]  # (tokens, parameters, side) → augmented tokens
     # The reason why a question has no solution, if that is quick to find.
     flaw: Callable[[Grid], str | None] = lambda question: None
-    # (question, likely tokens by cell) → its solutions by an exact method, which has a name.
+    # (question, likely tokens by cell) → all its right answers by an exact method, which has a name. Where
+    # `right_answers` is "label", it finds the label alone.
     solutions: Callable[[Grid, Mapping[int, int]], Iterator[Grid]] | None = None
     exact_method: str = ""
     # A remark on a question with several solutions, if that is quick to find; else empty.
@@ -189,7 +196,7 @@ class GridTask(Task):
         for criterion in self.criteria.values():
             if criterion.binds_labels:
                 reason = f"obeys the rules, but does not meet the criterion {criterion.name!r}"
-                rules.append((criterion.holds, reason))
+                rules.append((partial(obey, criterion.holds), reason))
         wrong: list[tuple[int, str]] = []  # the first answer that breaks a rule
         for rule, reason in rules:
             is_broken = ~rule(questions, answers)
