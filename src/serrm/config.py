@@ -44,6 +44,9 @@ Name = Annotated[str, AfterValidator(_check_name)]  # DVC's stages and files are
 Values = dict[str, Any]  # checked when they are composed
 
 
+# Docstrings of fields are the text of docs/params.md, where "below" points to a later section.
+
+
 class TaskSection(Settings):
     """A data set of a task: its puzzles and their scoring."""
 

@@ -118,5 +118,6 @@ LATIN = GridTask(
     draw=draw_order,
     apply=apply_orders,
     criteria={"full_rows": Criterion(have_full_rows, "Full rows", "every digit in every row")},
-    permuted="A permutation of the digits",
+    has_permutations=True,
+    permutation_title="A permutation of the digits",
 )

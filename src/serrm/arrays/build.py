@@ -28,7 +28,7 @@ def build(puzzles: Path, target: Path, task: str, settings: ArraySettings) -> No
         build_arc_arrays(puzzles, target, task=task, num_variants=num_variants, seed=settings.seed)
 
 
-def build_grid_arrays(puzzles: Path, target: Path, *, task: str = "sudoku", seed: int) -> None:
+def build_grid_arrays(puzzles: Path, target: Path, *, task: str, seed: int) -> None:
     """Turn every Parquet set of square grids in `puzzles` into arrays under `target`."""
     sets: dict[str, dict[str, int]] = {}
     with new_directory(target / TRAINING) as training, new_directory(target / TEST) as test:

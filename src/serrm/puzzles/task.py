@@ -47,8 +47,8 @@ class Alphabet:
     """The token ids 0…K-1 of one task.
 
     `num_symbols` is K, padding included. `special` are the ids with an embedding of their own where the embeddings of
-    symbols are tied. Tokens that may not be exchanged need not be special: mazes, which have no permutations
-    (`Task.permuted` is empty), keep the default of padding and the first token.
+    symbols are tied. If the task has permutations (`Task.has_permutations`), a token that they may not exchange must be
+    special. Otherwise any choice is valid.
     """
 
     num_symbols: int
@@ -102,9 +102,11 @@ class Task:
     open_cells: Callable[[Grids], Bool[np.ndarray, "N I"]] | None = None
     # True for questions that break no rule. With this function, the search may guess tokens above the blank.
     allows: Callable[[Grids], Bool[np.ndarray, " N"]] | None = None
-    # The title of the report's picture of permuted symbols, empty if usual symbols may not be exchanged; and a note.
-    permuted: str = ""
-    permuted_note: str = ""
+    # True if a permutation of the usual symbols turns a puzzle with its answer into another one; then the title of the
+    # report's picture of permuted symbols, and a note.
+    has_permutations: bool = False
+    permutation_title: str = "A permutation of the symbols"
+    permutation_note: str = ""
     # Reports: the metrics of learning curves, with the main one first; and the plural of a training example.
     curve_metrics: tuple[str, ...] = ("fsr",)
     examples: str = "puzzles"
