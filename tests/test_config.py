@@ -150,7 +150,7 @@ def test_a_stage_names_an_unknown_data_set(
 ) -> None:
     (tmp_path / "params.yaml").write_text(Path("params.yaml").read_text())
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(ValueError, match=r"^ENTRY: 'nope'"):
+    with pytest.raises(ValueError, match=r"^DATA_SET: 'nope'"):
         getattr(importlib.import_module(f"stages.{stage}"), stage)("nope")
 
 

@@ -16,12 +16,11 @@ from jaxtyping import Bool, UInt8
 from serrm.core.files import Origin
 from serrm.core.settings import Settings
 from serrm.puzzles.look import Keys, Look
-from serrm.puzzles.raw import Counts, Published, RawSet
+from serrm.puzzles.raw import Counts, Published, RawSet, Tokens
 from serrm.puzzles.settings import MIRROR
 from serrm.puzzles.text import GridText
 
 PADDING: Final = 0  # the token of padding in every task
-Grid = UInt8[np.ndarray, " I"]
 Grids = UInt8[np.ndarray, "N I"]
 Rule = Callable[
     [Grids, Grids], Bool[np.ndarray, " N"]
@@ -112,7 +111,7 @@ class Task:
     examples: str = "puzzles"
     # Pictures: `judge` is (side, prediction, question, answer) → a remark, such as "7 of 51 blanks wrong".
     look: Look
-    judge: Callable[[int, Grid, Grid, Grid | None], str]
+    judge: Callable[[int, Tokens, Tokens, Tokens | None], str]
 
     def __post_init__(self) -> None:
         """Raise ValueError if `right_answers` is "any" and there is no rule."""
@@ -169,13 +168,13 @@ class GridTask(Task):
         [Grids, UInt8[np.ndarray, "N P"], int], Grids
     ]  # (tokens, parameters, side) → augmented tokens
     # The reason why a question has no solution, if that is quick to find.
-    flaw: Callable[[Grid], str | None] = lambda question: None
+    flaw: Callable[[Tokens], str | None] = lambda question: None
     # (question, likely tokens by cell) → all its right answers by an exact method, which has a name. Where
     # `right_answers` is "label", it finds the label alone.
-    solutions: Callable[[Grid, Mapping[int, int]], Iterator[Grid]] | None = None
+    solutions: Callable[[Tokens, Mapping[int, int]], Iterator[Tokens]] | None = None
     exact_method: str = ""
     # A remark on a question with several solutions, if that is quick to find; else empty.
-    caveat: Callable[[Grid], str] = lambda question: ""
+    caveat: Callable[[Tokens], str] = lambda question: ""
     checkpoint: Callable[[int], str] | None = None  # side → the packaged checkpoint for such grids
     # `serrm demo`: the keys that edit a question, by default one per symbol above the blank; and puzzles to try by
     # name, as text or as a function of a seed.
@@ -206,7 +205,7 @@ class GridTask(Task):
                 wrong.append((int(np.argmax(is_broken)), reason))
         return min(wrong, key=lambda pair: pair[0], default=None)
 
-    def solution(self, question: Grid) -> Grid | None:
+    def solution(self, question: Tokens) -> Tokens | None:
         """A solution of a question by the exact method; None if there is no solution or no such method."""
         return None if self.solutions is None else next(self.solutions(question, {}), None)
 
