@@ -11,8 +11,10 @@ import typer
 from serrm.core.project import PARAMS, Layout
 
 
-def augment(entry: str = typer.Argument(..., help="An entry of `tasks` in params.yaml.")) -> None:
-    """Draw the training and test puzzles of a task and check every answer.
+def augment(
+    data_set: str = typer.Argument(..., metavar="DATA_SET", help="An entry of `tasks` in params.yaml."),
+) -> None:
+    """Draw the training and test puzzles of a data set and check every answer.
 
     Example: python -m stages augment sudoku
     """
@@ -22,5 +24,8 @@ def augment(entry: str = typer.Argument(..., help="An entry of `tasks` in params
     params = read_params(Path(PARAMS))
     layout = Layout(params.profile)
     write_sets(
-        layout.raw / entry, layout.augmented / entry, params.task_of(entry), params.augment_settings(entry)
+        layout.raw / data_set,
+        layout.augmented / data_set,
+        params.task_of(data_set),
+        params.augment_settings(data_set),
     )

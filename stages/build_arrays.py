@@ -7,8 +7,10 @@ import typer
 from serrm.core.project import PARAMS, Layout
 
 
-def build_arrays(entry: str = typer.Argument(..., help="An entry of `tasks` in params.yaml.")) -> None:
-    """Turn the puzzle sets of a task into arrays.
+def build_arrays(
+    data_set: str = typer.Argument(..., metavar="DATA_SET", help="An entry of `tasks` in params.yaml."),
+) -> None:
+    """Turn the puzzle sets of a data set into arrays.
 
     Example: python -m stages build_arrays sudoku
     """
@@ -18,5 +20,8 @@ def build_arrays(entry: str = typer.Argument(..., help="An entry of `tasks` in p
     params = read_params(Path(PARAMS))
     layout = Layout(params.profile)
     build(
-        layout.augmented / entry, layout.arrays / entry, params.task_of(entry), params.array_settings(entry)
+        layout.augmented / data_set,
+        layout.arrays / data_set,
+        params.task_of(data_set),
+        params.array_settings(data_set),
     )

@@ -7,8 +7,10 @@ import typer
 from serrm.core.project import PARAMS, Layout
 
 
-def download(entry: str = typer.Argument(..., help="An entry of `tasks` in params.yaml.")) -> None:
-    """Fetch, copy or generate the raw puzzles of a task, with a manifest of their hashes.
+def download(
+    data_set: str = typer.Argument(..., metavar="DATA_SET", help="An entry of `tasks` in params.yaml."),
+) -> None:
+    """Fetch, copy or generate the raw puzzles of a data set, with a manifest of their hashes.
 
     Example: python -m stages download sudoku
     """
@@ -16,11 +18,11 @@ def download(entry: str = typer.Argument(..., help="An entry of `tasks` in param
     from serrm.sources.download import fetch
 
     params = read_params(Path(PARAMS))
-    layout, settings = Layout(params.profile), params.download_settings(entry)
+    layout, settings = Layout(params.profile), params.download_settings(data_set)
     fetch(
-        params.task_of(entry),
+        params.task_of(data_set),
         settings.source,
-        layout.raw / entry,
+        layout.raw / data_set,
         settings.seed,
         layout.scratch / "downloads",
     )

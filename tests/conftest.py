@@ -181,7 +181,7 @@ def make_arrays(tmp_path_factory: pytest.TempPathFactory) -> MakePath:
             rng = np.random.default_rng([seed, n, num])
             puzzles = generate_puzzles(n, num, rng, CLUES[n])
             write_set(folder / set_file(name), enumerate(puzzles), n, name, grid_task("sudoku"))
-        build_grid_arrays(folder, folder / "arrays", seed=seed)
+        build_grid_arrays(folder, folder / "arrays", task="sudoku", seed=seed)
         return folder / "arrays"
 
     return make

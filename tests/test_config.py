@@ -1,6 +1,7 @@
 """Params files: every profile composes to what it says; whatever is misspelt, missing or out of range is named."""
 
 import copy
+import importlib
 import re
 import shutil
 import subprocess
@@ -143,6 +144,16 @@ def test_an_unknown_task_or_run_is_named(of: str) -> None:
         getattr(PAPER, f"{of}_settings")("nope")
 
 
+@pytest.mark.parametrize("stage", ["download", "augment", "build_arrays"])
+def test_a_stage_names_an_unknown_data_set(
+    stage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "params.yaml").write_text(Path("params.yaml").read_text())
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match=r"^DATA_SET: 'nope'"):
+        getattr(importlib.import_module(f"stages.{stage}"), stage)("nope")
+
+
 def test_an_unknown_key_is_named_wherever_it_stands() -> None:
     for keys in mappings(plain("ci")):
         if keys[-1:] != ("num_test_sizes",):
@@ -176,6 +187,8 @@ NO_LEARNING = "kind: se_rrm cannot learn when to halt"
         (CHANGES, {"train.steps": 0}, ".train.steps"),
         (CHANGES, {"evaluate.batch_size": 0}, ".evaluate.batch_size"),
         (CHANGES, {"colour": 0}, ".colour"),
+        (CHANGES, {"arrays.seed": 7}, ".arrays.seed: "),
+        ("recipes.maze.trm.arrays", {"seed": 7}, ".seed: "),
         (CHANGES, {"model.heads": 3}, ".model.heads: width "),
         (CHANGES, {"arrays.num_augmentations": 8}, ".arrays.num_augmentations: a puzzle has at most 7"),
         ("runs.maze-se_rrm-s0.changes", {"train.halting": LEARNED}, f".train.halting.{NO_LEARNING}"),

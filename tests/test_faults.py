@@ -45,7 +45,7 @@ def test_what_is_cut_short_is_found(project: Project) -> None:
 def test_a_full_disk_leaves_no_arrays(make_arrays: MakePath, tmp_path: Path) -> None:
     puzzles = make_arrays(side=9).parent
     with pytest.raises(OSError, match=rf"File too large: '{tmp_path}/arrays/"), files_limited(700):
-        build_grid_arrays(puzzles, tmp_path / "arrays", seed=0)
+        build_grid_arrays(puzzles, tmp_path / "arrays", task="sudoku", seed=0)
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
 

@@ -1,8 +1,8 @@
 """Read params.yaml and the other params files in `profiles/`, check them as a whole, compose settings.
 
 The settings of a run are composed of several sections of the file (`Params._sections`). DVC tracks the values of
-params.yaml directly, so a stage re-runs when a value that it uses has changed. An *entry* is here one of `tasks`: a
-data set with its scoring. `task_of` gives its task, the key of its record in TASKS.
+params.yaml directly, so a stage re-runs when a value that it uses has changed. An entry of
+`tasks` is a data set with its scoring; `task_of` gives its task, the key of its record in TASKS.
 """
 
 import re
@@ -26,8 +26,8 @@ from serrm.puzzles.tasks import TASKS
 from serrm.sources.download import download_settings_class
 from serrm.training.settings import Fidelity, RunSettings
 
-# dvc.yaml depends on an entry's `files` and on data/<init>, which must exist. The committed data/none and data/random,
-# which never change, stand for their absence.
+# dvc.yaml depends on a data set's `files` and on data/<init>, which must exist. The committed data/none and
+# data/random, which never change, stand for their absence.
 NO_FILES = Path("data/none")  # `files` without published files
 RANDOM = "random"  # `init` without a checkpoint: initial weights are drawn from the seed
 
@@ -42,6 +42,9 @@ def _check_name(name: str) -> str:
 
 Name = Annotated[str, AfterValidator(_check_name)]  # DVC's stages and files are named after it
 Values = dict[str, Any]  # checked when they are composed
+
+
+# Docstrings of fields are the text of docs/params.md, where "below" points to a later section.
 
 
 class TaskSection(Settings):
@@ -110,21 +113,25 @@ class Params(Settings):
 
     @model_validator(mode="after")
     def _check(self) -> "Params":
-        for entry, section in self.tasks.items():
-            names_task = f"tasks.{entry}.kind" if section.kind else "tasks"
-            _check_known(names_task, [self.task_of(entry)], TASKS, "a task")
+        for data_set, section in self.tasks.items():
+            names_task = f"tasks.{data_set}.kind" if section.kind else "tasks"
+            _check_known(names_task, [self.task_of(data_set)], TASKS, "a task")
         for name in self.tests:
             self._check_tests(name)
         _check_known("recipes", self.recipes, self.tasks, "an entry of tasks")
-        for entry, recipes in self.recipes.items():
-            _check_known(f"recipes.{entry}", recipes, self.models, "an entry of models")
-        for entry in self.tasks:
-            self._check_files(entry)
-            self.download_settings(entry)
-            self.augment_settings(entry)
-            self.array_settings(entry)
-            for model in self.recipes.get(entry, {}):  # before a run's changes; also those that no run uses
-                self._compose(RunSection(task=entry, model=model, seed=0, init=RANDOM), f"{entry}-{model}-s0")
+        for data_set, recipes in self.recipes.items():
+            _check_known(f"recipes.{data_set}", recipes, self.models, "an entry of models")
+        for data_set in self.tasks:
+            self._check_files(data_set)
+            self.download_settings(data_set)
+            self.augment_settings(data_set)
+            self.array_settings(data_set)
+            for model in self.recipes.get(
+                data_set, {}
+            ):  # before a run's changes; also those that no run uses
+                self._compose(
+                    RunSection(task=data_set, model=model, seed=0, init=RANDOM), f"{data_set}-{model}-s0"
+                )
         for name, run in self.runs.items():
             _check_known(f"runs.{name}.task", [run.task], self.tasks, "an entry of tasks")
             _check_known(
@@ -148,13 +155,13 @@ class Params(Settings):
             raise ValueError(f"tests: the name of a test set begins with a letter (got {name!r})")
         _check_path(f"tests.{name}.file", tests.file)
 
-    def _check_files(self, entry: str) -> None:
+    def _check_files(self, data_set: str) -> None:
         """Raise ValueError if a data set's source needs a folder and has none, or has one without need."""
-        section, key = self.tasks[entry], f"tasks.{entry}.files"
-        source = _mapping(section.download, "source", f"tasks.{entry}.download")
+        section, key = self.tasks[data_set], f"tasks.{data_set}.files"
+        source = _mapping(section.download, "source", f"tasks.{data_set}.download")
         source_kind = source.get("kind")
         if "root" in source:
-            raise ValueError(f"tasks.{entry}.download.source.root: is now {key}, which DVC watches")
+            raise ValueError(f"tasks.{data_set}.download.source.root: is now {key}, which DVC watches")
         if (source_kind == MIRROR) == (section.files == NO_FILES):
             needs = (
                 "must name its folder" if source_kind == MIRROR else f"has no effect and must be {NO_FILES}"
@@ -162,9 +169,9 @@ class Params(Settings):
             raise ValueError(f"{key}: with the source {source_kind} it {needs} (got '{section.files}')")
         _check_path(key, section.files)
 
-    def task_of(self, entry: str) -> str:
-        """The task of an entry of `tasks`, a key of TASKS."""
-        return self.tasks[entry].kind or entry
+    def task_of(self, data_set: str) -> str:
+        """The task of a data set, a key of TASKS. ValueError for an unknown data set."""
+        return self._section(data_set).kind or data_set
 
     def variant(self, name: str) -> str:
         """The part of a run's name between task and number, by which tables name the run.
@@ -181,44 +188,44 @@ class Params(Settings):
         """(task, variant, seed) of every run by its name, in the order of the tables."""
         return {name: (run.task, self.variant(name), run.seed) for name, run in self.runs.items()}
 
-    def _record(self, entry: str) -> Task:
-        return TASKS[self.task_of(entry)]
+    def _record(self, data_set: str) -> Task:
+        return TASKS[self.task_of(data_set)]
 
-    def _section(self, entry: str) -> TaskSection:
-        """An entry of tasks. ValueError for an unknown name, which a user gives as a stage's argument TASK."""
-        _check_known("TASK", [entry], self.tasks, "an entry of tasks")
-        return self.tasks[entry]
+    def _section(self, data_set: str) -> TaskSection:
+        """The section of a data set. ValueError for an unknown name, which may be a stage's argument DATA_SET."""
+        _check_known("DATA_SET", [data_set], self.tasks, "an entry of tasks")
+        return self.tasks[data_set]
 
-    def _source_and_subset(self, entry: str) -> tuple[Any, Settings]:
-        return self.download_settings(entry).source, self.augment_settings(entry)
+    def _source_and_subset(self, data_set: str) -> tuple[Any, Settings]:
+        return self.download_settings(data_set).source, self.augment_settings(data_set)
 
-    def counts(self, entry: str) -> Counts:
+    def counts(self, data_set: str) -> Counts:
         """The numbers of puzzles of a data set by its settings; estimates for ARC-AGI, before the download."""
-        return self._record(entry).count(*self._source_and_subset(entry))
+        return self._record(data_set).count(*self._source_and_subset(data_set))
 
-    def download_settings(self, entry: str) -> Any:  # Download of the task's source
+    def download_settings(self, data_set: str) -> Any:  # Download of the task's source
         """The source of a data set's raw files."""
-        section = self._section(entry)
+        section = self._section(data_set)
         values = dict(section.download)
         if section.files != NO_FILES:
             values["source"] = {**values["source"], "root": section.files}
         return parse(
-            download_settings_class(self.task_of(entry)),
+            download_settings_class(self.task_of(data_set)),
             {**values, "seed": section.seed},
-            f"tasks.{entry}.download",
+            f"tasks.{data_set}.download",
         )
 
-    def augment_settings(self, entry: str) -> Settings:
+    def augment_settings(self, data_set: str) -> Settings:
         """The subset of a data set's raw puzzles."""
-        section = self._section(entry)
+        section = self._section(data_set)
         values = {**section.augment, "seed": section.seed}
-        return parse(self._record(entry).subset, values, f"tasks.{entry}.augment")
+        return parse(self._record(data_set).subset, values, f"tasks.{data_set}.augment")
 
-    def array_settings(self, entry: str) -> ArraySettings:
+    def array_settings(self, data_set: str) -> ArraySettings:
         """The augmentation of a data set's training set."""
-        section = self._section(entry)
-        settings = parse(ArraySettings, {**section.arrays, "seed": section.seed}, f"tasks.{entry}.arrays")
-        _check_augmentations(settings, self._record(entry), f"tasks.{entry}.arrays.num_augmentations")
+        section = self._section(data_set)
+        settings = parse(ArraySettings, {**section.arrays, "seed": section.seed}, f"tasks.{data_set}.arrays")
+        _check_augmentations(settings, self._record(data_set), f"tasks.{data_set}.arrays.num_augmentations")
         return settings
 
     def test_settings(self, name: str) -> FileTests:
@@ -231,9 +238,9 @@ class Params(Settings):
         _check_known("RUN", [name], self.runs, "an entry of runs")
         return self._compose(self.runs[name], name)
 
-    def settings_of_plain_run(self, entry: str, family: str) -> RunSettings | None:
-        """The settings of the run `<entry>-<family>-s0`, by convention one without changes; None if there is none."""
-        name = f"{entry}-{family}-s0"
+    def settings_of_plain_run(self, data_set: str, family: str) -> RunSettings | None:
+        """The settings of the run `<task>-<family>-s0`, by convention one without changes; None if there is none."""
+        name = f"{data_set}-{family}-s0"
         return self.train_settings(name) if name in self.runs else None
 
     def evaluate_settings(self, name: str) -> ScoringSettings:
@@ -263,16 +270,18 @@ class Params(Settings):
         In each section the later one wins: model: model, recipe, changes of the run; train: model, recipe, changes;
         arrays: data set, recipe, changes; evaluate: data set, fixed steps of the family, changes; fidelity: top level,
         changes.
+
+        ValueError for an unknown section, and for a seed of the arrays, as all runs of a data set share its seed.
         """
-        data_set, model, recipe = (
-            self.tasks[run.task],
-            self.models[run.model],
-            self.recipes[run.task][run.model],
-        )
+        section, model = self.tasks[run.task], self.models[run.model]
+        recipe = self.recipes[run.task][run.model]
         at_data_set, at_model = f"tasks.{run.task}", f"models.{run.model}"
         at_recipe = f"recipes.{run.task}.{run.model}"
         model_values = {key: value for key, value in model.items() if key != "train"}
         recipe_values = {key: value for key, value in recipe.items() if key not in ("model", "arrays")}
+        recipe_arrays = _mapping(recipe, "arrays", at_recipe)
+        if "seed" in recipe_arrays:
+            raise ValueError(f"{at_recipe}.arrays.seed: {_only_seed(at_data_set)}")
         sections = {
             "model": Merged(
                 at_model,
@@ -286,22 +295,24 @@ class Params(Settings):
             ),
             "arrays": Merged(
                 f"{at_data_set}.arrays",
-                (f"{at_data_set}.arrays", data_set.arrays),
-                (f"{at_recipe}.arrays", _mapping(recipe, "arrays", at_recipe)),
-                (at_data_set, {"seed": data_set.seed}),
+                (f"{at_data_set}.arrays", section.arrays),
+                (f"{at_recipe}.arrays", recipe_arrays),
+                (at_data_set, {"seed": section.seed}),
             ),
             "fidelity": Merged("fidelity", ("fidelity", self.fidelity.model_dump())),
             "evaluate": Merged(
                 f"{at_data_set}.evaluate",
-                (f"{at_data_set}.evaluate", data_set.evaluate),
-                (at_model, _family_steps(model, data_set.evaluate)),
+                (f"{at_data_set}.evaluate", section.evaluate),
+                (at_model, _family_steps(model, section.evaluate)),
             ),
         }
         for key, value in run.changes.items():
-            section, _, field = key.partition(".")
+            section_name, _, field = key.partition(".")
             key_path = f"runs.{name}.changes.{key}"
-            _check_known(key_path, [section], sections, "a section")
-            sections[section].change(key_path, field, value)
+            _check_known(key_path, [section_name], sections, "a section")
+            if key == "arrays.seed":
+                raise ValueError(f"{key_path}: {_only_seed(at_data_set)}")
+            sections[section_name].change(key_path, field, value)
         return sections
 
     def _compose(self, run: RunSection, name: str) -> RunSettings:
@@ -346,6 +357,10 @@ def _mapping(values: Values, name: str, key: str) -> Values:
         content = "nothing" if mapping is None else repr(mapping)
         raise ValueError(f"{key}.{name}: must be a mapping (got {content})")
     return mapping
+
+
+def _only_seed(at_data_set: str) -> str:
+    return f"all runs of a data set draw the same examples, by {at_data_set}.seed"
 
 
 def _check_path(key: str, path: Path) -> None:

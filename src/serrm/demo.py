@@ -19,7 +19,7 @@ from xml.sax.saxutils import quoteattr
 import gradio as gr
 import numpy as np
 import torch
-from jaxtyping import Bool, Float32, UInt8
+from jaxtyping import Bool, Float32
 
 from serrm.drawing.puzzles import DrawnPuzzle, Panel, cell_of
 from serrm.drawing.svg import grid_svg
@@ -27,6 +27,7 @@ from serrm.inference.predict import predict, symbols_of
 from serrm.inference.search import Limits, Search, certainties_and_probabilities
 from serrm.inference.settings import GUESS_STEPS
 from serrm.puzzles.look import PAPER, CellLook, Keys
+from serrm.puzzles.raw import Tokens
 from serrm.puzzles.task import GridTask
 from serrm.puzzles.tasks import TASKS, grid_task
 from serrm.reading.question import Question
@@ -39,8 +40,6 @@ SAMPLES: Final = {name: sample for record in RECORDS for name, sample in record.
 HINTS = "Click a square, then type a symbol or press one below it.", "Click squares to draw."
 PAUSE = 0.3  # seconds per step of the first attempt
 SURE, UNSURE = (169, 209, 234), (243, 190, 110)
-
-Tokens = UInt8[np.ndarray, " I"]
 
 
 class Frame(NamedTuple):

@@ -103,7 +103,7 @@ def test_more_augmentations_than_a_maze_has_are_refused(drawn: PuzzleArrays) -> 
 def test_grids_that_are_not_square_are_refused() -> None:
     tokens = np.ones((3, 60), np.uint8)
     with pytest.raises(ValueError, match=r"\b64\b.*\b60\b"):
-        PuzzleArrays(TRAIN, 8, tokens, tokens)
+        PuzzleArrays(TRAIN, 8, tokens, tokens, "sudoku")
 
 
 def test_hints_are_right_and_end(drawn: PuzzleArrays) -> None:

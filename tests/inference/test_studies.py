@@ -44,7 +44,7 @@ def puzzles() -> PuzzleArrays:
     found = list(generate_puzzles(4, NUM, np.random.default_rng(0), (8, 8)))
     answers = np.stack([puzzle.answer for puzzle in found if puzzle.answer is not None])
     answers[0] = answers[1]  # a label other than the answer that the rule verifies
-    return PuzzleArrays("4x4", 4, np.stack([puzzle.question for puzzle in found]), answers)
+    return PuzzleArrays("4x4", 4, np.stack([puzzle.question for puzzle in found]), answers, "sudoku")
 
 
 @pytest.mark.parametrize("right_answers", ["any", "label"])

@@ -12,14 +12,13 @@ from serrm.core.files import Origin
 from serrm.core.randomness import Purpose, keyed_rng
 from serrm.core.settings import Settings
 from serrm.puzzles.look import digits
-from serrm.puzzles.raw import Counts, Puzzle, RawSet
+from serrm.puzzles.raw import Counts, Puzzle, RawSet, Tokens
 from serrm.puzzles.task import Alphabet, Criterion, GridTask
 from serrm.puzzles.text import GridText
 
 SIDE = 5
 CHARACTERS = ".12345"  # of the tokens 1, a blank, to 6
 BLANK = 1
-Grid = UInt8[np.ndarray, " I"]
 Grids = UInt8[np.ndarray, "N I"]
 
 
@@ -83,7 +82,7 @@ def recognises(value: Any) -> bool:
     return len(value) == SIDE
 
 
-def judge(side: int, prediction: Grid, question: Grid, answer: Grid | None) -> str:
+def judge(side: int, prediction: Tokens, question: Tokens, answer: Tokens | None) -> str:
     """Judge a prediction."""
     return "a Latin square" if are_latin(question[None], prediction[None]).all() else "none"
 
@@ -118,5 +117,6 @@ LATIN = GridTask(
     draw=draw_order,
     apply=apply_orders,
     criteria={"full_rows": Criterion(have_full_rows, "Full rows", "every digit in every row")},
-    permuted="A permutation of the digits",
+    has_permutations=True,
+    permutation_title="A permutation of the digits",
 )

@@ -275,3 +275,9 @@ def test_lists_of_questions_and_answers_have_the_same_length(num: int, num_answe
     value = {"question": [SUDOKU] * num, "answer": [ANSWER] * num_answers}
     with pytest.raises(ValueError, match=rf"^x: {num} .*\b{num_answers}\b"):
         list(questions_of(value, "x"))
+
+
+@pytest.mark.parametrize("num", [2, 4])  # four of 4×4 have as many cells as one of 8×8
+def test_several_puzzles_in_one_text_of_an_object_are_refused(num: int) -> None:
+    with pytest.raises(ValueError, match=rf"\b{num} puzzles\b"):
+        list(questions_of({"question": "\n".join(["1.3.\n3.1.\n2.4.\n4.2.\n"] * num)}))

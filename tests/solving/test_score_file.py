@@ -61,7 +61,7 @@ def test_scores_are_those_of_the_stage(score: Scorer, checkpoint: Path, puzzles:
         own = [puzzle for puzzle in puzzles if puzzle.side == side]
         questions = np.stack([puzzle.question for puzzle in own])
         answers = np.stack([puzzle.answer for puzzle in own if puzzle.answer is not None])
-        arrays = PuzzleArrays(f"{side}x{side}", side, questions, answers)
+        arrays = PuzzleArrays(f"{side}x{side}", side, questions, answers, "sudoku")
         expected = score_set(Predictor(load_model(checkpoint, CPU), 8), arrays, (1, 2, 4))
         assert isinstance(expected, ScoredSet) and expected.num_puzzles == NUM[side]
         assert as_dict(expected).items() <= sets[f"{side}x{side}"].items()

@@ -132,6 +132,26 @@ def test_after_a_failure_complete_downloads_are_used_again_and_nothing_else_is_l
     assert list(scratch.iterdir()) == []
 
 
+@pytest.mark.parametrize("content", [b"<html>", make_archive({"README.md": b""})])
+def test_after_a_bad_archive_only_the_archive_is_downloaded_again(
+    site: Site, tmp_path: Path, content: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = publish(site, "sudoku", monkeypatch)
+    published = [*TASKS["sudoku"].published]
+    url = next(file.url for file in published if file.num_files is not None)
+    assert published[0].url != url, "a file is copied before the archive is unpacked"
+    archive, site.files[url] = site.files[url], content
+    source, raw, scratch = source_of("sudoku", kind="hub"), tmp_path / "raw", tmp_path / "scratch"
+    with pytest.raises(ValueError, match=url):
+        fetch("sudoku", source, raw, seed=0, scratch=scratch)
+    site.files[url] = archive
+    site.requests.clear()
+    fetch("sudoku", source, raw, seed=0, scratch=scratch)
+    assert site.requests == [url]
+    assert contents(raw) == expected
+    assert list(scratch.iterdir()) == []
+
+
 @pytest.mark.parametrize(
     ("task", "spoil"),
     [

@@ -125,7 +125,7 @@ def permutations_of_ranks(ranks: Int[np.ndarray, " V"]) -> UInt8[np.ndarray, "V 
 class Choices(NamedTuple):
     """Random choices of examples: the pair, its variant, and where it lies on the canvas.
 
-    `shifts` are shares, 0 to 1, of the free rows and of the free columns: those above the pair and to its left.
+    `shifts` are the share of the free rows that lies above the pair, and of the free columns to its left, each 0 to 1.
     """
 
     pairs: Int64[np.ndarray, " B"]
@@ -320,6 +320,9 @@ class ArcEvaluation(ArcPairs):
 
 
 def open_arc_evaluation(arrays: Path, num_variants: int) -> ArcEvaluation:
-    """The questions of a folder of ARC arrays, in all variants, to a model trained on the first ones of its index."""
+    """The test inputs of a folder of ARC arrays, each in the first `num_variants` variants of the index.
+
+    A model was trained on these.
+    """
     (name,) = evaluation_sets(arrays)
-    return ArcEvaluation(open_arc_arrays(arrays, name), num_variants, num_variants, name)
+    return ArcEvaluation(open_arc_arrays(arrays, name), num_variants, num_votes=num_variants, name=name)

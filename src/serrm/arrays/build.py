@@ -20,7 +20,7 @@ Row = dict[str, Any]  # of the Parquet file
 
 
 def build(puzzles: Path, target: Path, task: str, settings: ArraySettings) -> None:
-    """Write a task's puzzle sets as memory-mapped arrays to the folders `training` and `test` of `target`."""
+    """Write a task's puzzle sets as memory-mapped arrays to the folders `training` and `test/drawn` of `target`."""
     if isinstance(TASKS[task], GridTask):
         build_grid_arrays(puzzles, target, task=task, seed=settings.seed)
     else:
@@ -28,7 +28,7 @@ def build(puzzles: Path, target: Path, task: str, settings: ArraySettings) -> No
         build_arc_arrays(puzzles, target, task=task, num_variants=num_variants, seed=settings.seed)
 
 
-def build_grid_arrays(puzzles: Path, target: Path, *, task: str = "sudoku", seed: int) -> None:
+def build_grid_arrays(puzzles: Path, target: Path, *, task: str, seed: int) -> None:
     """Turn every Parquet set of square grids in `puzzles` into arrays under `target`."""
     sets: dict[str, dict[str, int]] = {}
     with new_directory(target / TRAINING) as training, new_directory(target / TEST) as test:

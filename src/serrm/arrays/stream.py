@@ -44,7 +44,7 @@ class PuzzleArrays:
     side: int
     questions: UInt8[np.ndarray, "N I"]
     answers: UInt8[np.ndarray, "N I"]
-    task: str = "sudoku"  # a key of TASKS
+    task: str  # a key of TASKS
 
     def __post_init__(self) -> None:
         """Raise ValueError for puzzles that are not square grids of this side."""

@@ -16,9 +16,9 @@ from pydantic import BaseModel, Field
 
 from serrm.core.files import parse_file
 from serrm.puzzles.look import CellLook, Look
+from serrm.puzzles.raw import Tokens
 from serrm.puzzles.tasks import TASKS
 
-Tokens = UInt8[np.ndarray, " I"]
 Cells = UInt8[
     np.ndarray, "_ _"
 ]  # R × C; the axes have no names, because the panels of a picture differ in size

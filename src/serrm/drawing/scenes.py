@@ -71,7 +71,10 @@ def _arc_puzzle(question: arc.Grid, answer: arc.Grid | None) -> DrawnPuzzle:
 
 
 def written_in(panel: Panel, notation: Notation | None) -> Panel:
-    """A panel with the signs of its question, such as hexadecimal digits from 0, instead of the task's."""
+    """A panel with the signs of its question, such as hexadecimal digits from 0, instead of the task's.
+
+    Numbers of several digits, whose notation has a joiner, do not fit the cells, so the task's signs stay.
+    """
     if notation is None or notation.joiner:
         return panel
     look, signs = panel.look, notation.signs

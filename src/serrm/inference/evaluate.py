@@ -5,7 +5,7 @@ process counts its share of the batches, batch by batch in constant memory. Test
 measured by `studies`. (Tables 1 to 3, figures 1, A1 and A2 of the paper.)
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -156,11 +156,16 @@ def score_sets(
                 raise ValueError(f"tests.{entry}: {run.task} has a test set of the name {puzzles.name}")
             of_file[puzzles.name] = entry
             sets.append(puzzles)
-    scores = {
-        puzzles.name: score_set(predictor, puzzles, run.evaluate.steps, run.evaluate.headline, gallery)
-        for puzzles in sets
-    }
-    return {name: part.model_copy(update={"of_file": of_file[name]}) for name, part in scores.items()}
+    scores: dict[str, ScoredSet | RefusedSet] = {}
+    for puzzles in sets:
+        name, side = puzzles.name, puzzles.side
+
+        def take_batch(predicted: predict.Predicted, name: str = name, side: int = side) -> None:
+            gallery.add(name, side, predicted, lambda number: f"{name} puzzle {number + 1}")
+
+        part = score_set(predictor, puzzles, run.evaluate.steps, run.evaluate.headline, take_batch)
+        scores[name] = part.model_copy(update={"of_file": of_file[name]})
+    return scores
 
 
 def score_set(
@@ -168,11 +173,12 @@ def score_set(
     puzzles: PuzzleArrays,
     steps: Sequence[int],
     headline: int | None = None,
-    gallery: Gallery | None = None,
+    take_batch: Callable[[predict.Predicted], None] | None = None,
 ) -> ScoredSet | RefusedSet:
     """Scores of one set after each number of steps, or the reason why the model cannot take its size.
 
-    The result also says which puzzles were solved after `headline` steps, and after the most steps.
+    The result also says which puzzles were solved after `headline` steps, and after the most steps. `take_batch` gets
+    the predictions of every batch.
     """
     task = grid_task(puzzles.task)
     if reason := predict.refusal(predictor.loaded.model, puzzles.side, puzzles.num_symbols):
@@ -187,8 +193,8 @@ def score_set(
         if predicted.step in (headline, most):
             are_right = task.are_right(batch.questions, predicted.predictions, batch.answers)
             solved[predicted.step, predicted.start] = are_right
-        if gallery is not None:
-            gallery.add(puzzles.name, puzzles.side, predicted, lambda n: f"{puzzles.name} puzzle {n + 1}")
+        if take_batch is not None:
+            take_batch(predicted)
     for tally in tallies.values():
         of_processes = predictor.processes.collect((tally.sums, tally.cells_by_answer))
         (tally.sums, tally.cells_by_answer), *others = of_processes

@@ -17,12 +17,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from jaxtyping import Float, Float32, UInt8
+from jaxtyping import Float, Float32
 from torch import Tensor
 
 from serrm.inference.predict import supervision_step, symbols_of
 from serrm.inference.settings import GUESS_STEPS
 from serrm.models.recurrence import RecurrentModel, State
+from serrm.puzzles.raw import Tokens
 from serrm.puzzles.task import Task
 from serrm.training.base import LossSettings
 
@@ -32,7 +33,6 @@ LEAST_PROBABILITY = 0.02
 # guess multiplies the likelihood of a filling by this.
 MISS_PROBABILITY = 0.67
 
-Tokens = UInt8[np.ndarray, " I"]
 Probabilities = Float32[np.ndarray, "I K"]  # of the symbols of every cell
 
 

@@ -115,7 +115,7 @@ def _point(outcomes: Sequence[Outcome], limits: Limits, num_right: int) -> Compu
 def symmetric_questions(loaded: predict.LoadedModel, arrays: Path) -> PuzzleArrays | ArcEvaluation | None:
     """A set of puzzles whose symbols may be permuted, or ARC's test inputs as they are; None if there is none."""
     task = TASKS[loaded.settings.kind]
-    if not task.permuted:
+    if not task.has_permutations:
         return None
     if isinstance(task, GridTask):
         return puzzles_of_trained_size(loaded, arrays)

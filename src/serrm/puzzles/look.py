@@ -11,8 +11,8 @@ import numpy as np
 from jaxtyping import UInt8
 
 from serrm.puzzles.boxes import Box
+from serrm.puzzles.raw import Tokens
 
-Tokens = UInt8[np.ndarray, " I"]
 TokenRows = UInt8[np.ndarray, "_ _"]
 
 INK, PAPER, GIVEN_TINT = "#1A1A1A", "#FFFFFF", "#EFEFEF"

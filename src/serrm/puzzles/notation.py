@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import UInt8
 
-Tokens = UInt8[np.ndarray, "_"]
+from serrm.puzzles.raw import Tokens
 
 
 @dataclass(frozen=True)

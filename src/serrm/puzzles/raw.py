@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import UInt8
 
-Tokens = UInt8[np.ndarray, "_"]  # row by row
+Tokens = UInt8[np.ndarray, " I"]  # of a square grid, row by row
 
 
 class Published(NamedTuple):
@@ -54,8 +54,8 @@ class Puzzle:
     `rating` is the publisher's difficulty, or the number of steps of a maze.
     """
 
-    question: Tokens
-    answer: Tokens | None
+    question: UInt8[np.ndarray, "_"]
+    answer: UInt8[np.ndarray, "_"] | None
     source: str = ""
     rating: int | None = None
 

@@ -37,7 +37,10 @@ class SubsetSettings(Settings):
 
 
 class ArraySettings(Settings):
-    """Augmentations of the training set (stage build_arrays); a recipe may use fewer than are built."""
+    """Augmentations of the training set. On ARC-AGI the stage build_arrays draws them, and a recipe may use fewer.
+
+    On Sudoku and mazes the training stream draws them, and a recipe may use fewer or more.
+    """
 
     num_augmentations: NonNegativeInt
     """Augmentations of a training puzzle, besides the puzzle itself."""

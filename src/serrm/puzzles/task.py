@@ -6,6 +6,7 @@ symbol-equivariant embeddings for special and usual symbols.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
@@ -15,16 +16,20 @@ from jaxtyping import Bool, UInt8
 from serrm.core.files import Origin
 from serrm.core.settings import Settings
 from serrm.puzzles.look import Keys, Look
-from serrm.puzzles.raw import Counts, Published, RawSet
+from serrm.puzzles.raw import Counts, Published, RawSet, Tokens
 from serrm.puzzles.settings import MIRROR
 from serrm.puzzles.text import GridText
 
 PADDING: Final = 0  # the token of padding in every task
-Grid = UInt8[np.ndarray, " I"]
 Grids = UInt8[np.ndarray, "N I"]
 Rule = Callable[
     [Grids, Grids], Bool[np.ndarray, " N"]
 ]  # (questions, answers) → True for answers that obey it
+
+
+def obey(rule: Rule, questions: Grids, predictions: Grids) -> Bool[np.ndarray, " N"]:
+    """True for predictions that obey a rule; cells in the padding of the question do not count."""
+    return rule(questions, np.where(questions == PADDING, np.uint8(PADDING), predictions))
 
 
 class Criterion(NamedTuple):
@@ -41,8 +46,8 @@ class Alphabet:
     """The token ids 0…K-1 of one task.
 
     `num_symbols` is K, padding included. `special` are the ids with an embedding of their own where the embeddings of
-    symbols are tied. Tokens that may not be exchanged need not be special: mazes, which have no permutations
-    (`Task.permuted` is empty), keep the default of padding and the first token.
+    symbols are tied. If the task has permutations (`Task.has_permutations`), a token that they may not exchange must be
+    special. Otherwise any choice is valid.
     """
 
     num_symbols: int
@@ -96,15 +101,17 @@ class Task:
     open_cells: Callable[[Grids], Bool[np.ndarray, "N I"]] | None = None
     # True for questions that break no rule. With this function, the search may guess tokens above the blank.
     allows: Callable[[Grids], Bool[np.ndarray, " N"]] | None = None
-    # The title of the report's picture of permuted symbols, empty if usual symbols may not be exchanged; and a note.
-    permuted: str = ""
-    permuted_note: str = ""
+    # True if a permutation of the usual symbols turns a puzzle with its answer into another one; then the title of the
+    # report's picture of permuted symbols, and a note.
+    has_permutations: bool = False
+    permutation_title: str = "A permutation of the symbols"
+    permutation_note: str = ""
     # Reports: the metrics of learning curves, with the main one first; and the plural of a training example.
     curve_metrics: tuple[str, ...] = ("fsr",)
     examples: str = "puzzles"
     # Pictures: `judge` is (side, prediction, question, answer) → a remark, such as "7 of 51 blanks wrong".
     look: Look
-    judge: Callable[[int, Grid, Grid, Grid | None], str]
+    judge: Callable[[int, Tokens, Tokens, Tokens | None], str]
 
     def __post_init__(self) -> None:
         """Raise ValueError if `right_answers` is "any" and there is no rule."""
@@ -129,9 +136,9 @@ class Task:
         return np.asarray(self.open_cells(questions) & (questions != PADDING))
 
     def obeys(self, questions: Grids, predictions: Grids) -> Bool[np.ndarray, " N"]:
-        """True for predictions that the rule verifies; cells in the padding of the question do not count."""
+        """True for predictions that `verify` accepts (see `obey`)."""
         assert self.verify is not None
-        return self.verify(questions, np.where(questions == PADDING, np.uint8(PADDING), predictions))
+        return obey(self.verify, questions, predictions)
 
     def are_right(self, questions: Grids, predictions: Grids, labels: Grids) -> Bool[np.ndarray, " N"]:
         """True for predictions that FSR counts as right: by the rule, or by the label if only the label is right.
@@ -161,12 +168,13 @@ class GridTask(Task):
         [Grids, UInt8[np.ndarray, "N P"], int], Grids
     ]  # (tokens, parameters, side) → augmented tokens
     # The reason why a question has no solution, if that is quick to find.
-    flaw: Callable[[Grid], str | None] = lambda question: None
-    # (question, likely tokens by cell) → its solutions by an exact method, which has a name.
-    solutions: Callable[[Grid, Mapping[int, int]], Iterator[Grid]] | None = None
+    flaw: Callable[[Tokens], str | None] = lambda question: None
+    # (question, likely tokens by cell) → all its right answers by an exact method, which has a name. Where
+    # `right_answers` is "label", it finds the label alone.
+    solutions: Callable[[Tokens, Mapping[int, int]], Iterator[Tokens]] | None = None
     exact_method: str = ""
     # A remark on a question with several solutions, if that is quick to find; else empty.
-    caveat: Callable[[Grid], str] = lambda question: ""
+    caveat: Callable[[Tokens], str] = lambda question: ""
     checkpoint: Callable[[int], str] | None = None  # side → the packaged checkpoint for such grids
     # `serrm demo`: the keys that edit a question, by default one per symbol above the blank; and puzzles to try by
     # name, as text or as a function of a seed.
@@ -189,7 +197,7 @@ class GridTask(Task):
         for criterion in self.criteria.values():
             if criterion.binds_labels:
                 reason = f"obeys the rules, but does not meet the criterion {criterion.name!r}"
-                rules.append((criterion.holds, reason))
+                rules.append((partial(obey, criterion.holds), reason))
         wrong: list[tuple[int, str]] = []  # the first answer that breaks a rule
         for rule, reason in rules:
             is_broken = ~rule(questions, answers)
@@ -197,7 +205,7 @@ class GridTask(Task):
                 wrong.append((int(np.argmax(is_broken)), reason))
         return min(wrong, key=lambda pair: pair[0], default=None)
 
-    def solution(self, question: Grid) -> Grid | None:
+    def solution(self, question: Tokens) -> Tokens | None:
         """A solution of a question by the exact method; None if there is no solution or no such method."""
         return None if self.solutions is None else next(self.solutions(question, {}), None)
 

@@ -22,8 +22,12 @@ from serrm.puzzles.raw import Puzzle, Tokens
 class GridText:
     """The square grids of a task as text, a character per cell."""
 
-    characters: str  # of the tokens 1, 2, …
-    first_number: int = 0  # the number that stands for token 1 where a grid is lists of numbers
+    # Of the tokens 1, 2, …. If a space is one of them, white space counts when users' puzzles are read; then # must be
+    # the wall, and the last character must be one that only answers have (`serrm.reading.drawings`).
+    characters: str
+    # The number that stands for token 1 in lists of numbers: in answers, and in questions if the task's `recognises`
+    # accepts rows of numbers, which that of mazes does not.
+    first_number: int = 0
     # Tokens of further characters, which are read and never written.
     others: Mapping[str, int] = field(default_factory=dict)
     # side → the largest token; ValueError for a side that the task does not have.
@@ -36,7 +40,10 @@ class GridText:
     notation: Callable[[Sequence[str], int, Sequence[str]], Notation] | None = None
 
     def parse(self, value: Any) -> Tokens:
-        """The tokens of a text, ignoring white space that is not a symbol, or of n lists of n whole numbers."""
+        """The tokens of a published grid: a text without its white space, or n lists of n whole numbers.
+
+        Users' puzzles are read by `serrm.reading` instead.
+        """
         if isinstance(value, str):
             kept = [char for char in value if char in self.characters or not char.isspace()]
             return self.read("".join(kept))
@@ -57,7 +64,7 @@ class GridText:
         return np.array(value, dtype=np.uint8).reshape(-1) + np.uint8(1) - np.uint8(first)
 
     def numbers(self, tokens: UInt8[np.ndarray, "..."]) -> UInt8[np.ndarray, "..."]:
-        """A grid as numbers, in the form that `parse` reads."""
+        """The number of each cell, from `first_number` on, as in the lists that `parse` reads."""
         return tokens - np.uint8(1) + np.uint8(self.first_number)
 
     def read(self, text: str) -> Tokens:

@@ -33,33 +33,51 @@ def find_drawing(lines: Sequence[str], start: int) -> Match | None:
 
 
 def _find(lines: Sequence[str], start: int, record: GridTask) -> Match | None:
+    """The drawn puzzles of one task that begin at line `start`; see `find_drawing`.
+
+    The line begins a grid in rows ("#S#", "# #", "#G#" below each other), is a whole grid ("#S## ##G#"), or belongs to
+    no grid: a row of spaces or a comment gives None, other rows that form no square an error.
+    """
     line, side = lines[start], len(lines[start])
-    window = _run(lines, start, start + min(side, NUM_LOOKED_AT), record)
-    num_alone = sum(is_puzzle(grid_of_line(row)) for row in window)
-    if num_alone < 2:
-        window = _run(lines, start, start + side, record)
-    has_marks = any(marks(row, record) for row in window)
-    is_square = len(window) == side and (side**2 >= MIN_LENGTH or is_puzzle(grid_of_line("".join(window))))
-    # One row per line, such as "#S#", "# #", "#G#".
-    if is_square and has_marks and num_alone < 2:
+    rows = _run(lines, start, start + min(side, NUM_LOOKED_AT), record)
+    has_grid_per_line = sum(is_puzzle(grid_of_line(row)) for row in rows) > 1
+    if not has_grid_per_line:
+        rows = _run(lines, start, start + side, record)
+    has_marks = any(marks(row, record) for row in rows)
+    if has_marks and not has_grid_per_line and _form_square(rows):
         return _grids_in_rows(lines, start, record)
     if not line.strip():
         return None
-    # A grid of fewer than nine cells may also be a row of a larger grid that misses rows.
-    is_row = num_alone < 2 and sum(bool(row.strip()) for row in window) > 1
-    # A whole grid on one line, with spaces around it.
-    stripped = grid_of_line(line.strip())
-    is_stripped = is_puzzle(stripped) and not is_grid_size(side)
-    if is_stripped and not (is_row and len(stripped.symbols) < MIN_LENGTH):
-        return Match([(start + 1, stripped)], start + 1)
-    # A whole grid on one line, even a wrong one; not a line of walls alone or a comment, such as "# a title".
-    is_whole_grid = is_grid_size(side) and set(line) != {"#"} and (has_marks or not line.startswith("# "))
-    if is_whole_grid or (is_puzzle(grid_of_line(line)) and not is_row):
-        return Match([(start + 1, grid_of_line(line))], start + 1)
+    may_be_row = not has_grid_per_line and sum(bool(row.strip()) for row in rows) > 1
+    if (grid := _grid_on_line(line, may_be_row, has_marks)) is not None:
+        return Match([(start + 1, grid)], start + 1)
     # Rows that form no square, such as a maze without its last row; other lines that begin with # may be comments.
-    if not line.startswith("#") or (has_marks and side >= MIN_LENGTH) or (has_marks and len(window) > 2):
-        raise ValueError(_shape_flaw(lines, start, window, record))
+    if not line.startswith("#") or (has_marks and (side >= MIN_LENGTH or len(rows) > 2)):
+        raise ValueError(_shape_flaw(lines, start, rows, record))
     return None
+
+
+def _form_square(rows: Sequence[str]) -> bool:
+    """True for as many rows as columns; fewer than nine cells must also be a puzzle."""
+    side = len(rows[0])
+    return len(rows) == side and (side**2 >= MIN_LENGTH or is_puzzle(grid_of_line("".join(rows))))
+
+
+def _grid_on_line(line: str, may_be_row: bool, has_marks: bool) -> WrittenGrid | None:
+    """The whole grid on a line, even a wrong one; None if there is none.
+
+    Args:
+        may_be_row: similar lines follow, so that the line may also be a row of a larger grid that misses rows.
+        has_marks: the line or one of those has a character other than walls and spaces.
+    """
+    written, stripped = grid_of_line(line), grid_of_line(line.strip())
+    has_size = is_grid_size(len(line))
+    if not has_size and is_puzzle(stripped) and (len(stripped.symbols) >= MIN_LENGTH or not may_be_row):
+        return stripped  # there are spaces around it
+    # Neither a line of walls alone nor a comment, such as "# a title".
+    if has_size and set(line) != {"#"} and (has_marks or not line.startswith("# ")):
+        return written
+    return written if is_puzzle(written) and not may_be_row else None
 
 
 def _run(lines: Sequence[str], start: int, end: int, record: GridTask) -> list[str]:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from serrm.puzzles.sudoku.notation import SURE_BLANKS
 from serrm.puzzles.text import shorten
 from serrm.reading.drawings import drawn_records, find_drawing, line_flaw, rows_flaw
 from serrm.reading.question import Match, Question, WrittenGrid, is_grid_size, is_puzzle, question_of
@@ -214,7 +215,7 @@ def is_heading(line: str) -> bool:
 
 def _is_like_grid(word: str) -> bool:
     """True for a field too long for a word, or of nine or more characters of which half or more may be cells."""
-    num = sum(character.isdigit() or character in "._-*?" for character in word)
+    num = sum(character.isdigit() or character in SURE_BLANKS for character in word)
     return len(word) > MIN_ALONE or (len(word) >= MIN_WORD_LIKE_GRID and 2 * num >= len(word))
 
 

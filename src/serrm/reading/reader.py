@@ -303,7 +303,9 @@ def _grid_of(value: Any) -> WrittenGrid:
             lines = value.strip("\r\n").split("\n")
             # Read by lines to join rows and drop rulings. The text keeps the user's signs, which tokens do not.
             questions = read_text(value, "grid") if len(lines) > 1 else []
-            return grid_of_field(questions[0].text if len(questions) == 1 else value)
+            if len(questions) > 1:
+                raise ValueError(f"{len(questions)} puzzles in one text: {shorten(value)}")
+            return grid_of_field(questions[0].text if questions else value)
         value = rows
     grids = grids_of([as_lists(item) for item in value]) if isinstance(value, Iterable) else None
     if grids is None or len(grids) != 1:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from itertools import pairwise, takewhile
 
+from serrm.puzzles.sudoku.notation import SURE_BLANKS
 from serrm.puzzles.task import GridTask
 from serrm.reading.question import WrittenGrid, grid_records, is_drawn, is_grid_size, is_puzzle
 
@@ -124,7 +125,7 @@ def is_row(symbols: Sequence[str]) -> bool:
             is_known = symbol in "xX" or ord(symbol.upper()) - ord("A") < side
         else:
             tasks = symbol_records()
-            is_known = symbol in "._-*?·" or any(symbol in task.text.characters for task in tasks)
+            is_known = symbol in SURE_BLANKS or any(symbol in task.text.characters for task in tasks)
         if not is_known:
             return False
     has_digits = any(symbol in "123456789" for symbol in symbols)

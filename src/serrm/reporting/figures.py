@@ -56,7 +56,7 @@ def build_figures(report: Report) -> dict[str, str]:
         }
         figures = {name: svg_text(plot) for name, plot in plots.items() if plot}
     for task in dict.fromkeys(run.kind for run in all_runs(report.results)):
-        if TASKS[task].permuted and (picture := permuted(report, task)):
+        if TASKS[task].has_permutations and (picture := permuted(report, task)):
             figures[f"permuted_{task}"] = picture
     return figures
 
@@ -230,9 +230,9 @@ def permuted(report: Report, task: str) -> str:
     about = (
         f"x: of profile {report.profile}'s test puzzles the first for which f(πx) ≠ πf(x), or the first of all; "
         f"π: a permutation of its symbols; f: the model after {steps}. {marked} f(πx) ≠ πf(x)."
-        f"{TASKS[task].permuted_note}{left_out}"
+        f"{TASKS[task].permutation_note}{left_out}"
     )
-    lines, title = textwrap.wrap(about, 135), TASKS[task].permuted
+    lines, title = textwrap.wrap(about, 135), TASKS[task].permutation_title
     look = {"font_size": 11.5, "fill": MUTED}
     parts = [svg.text(LEFT, 26, title, font_size=16, font_weight=700, fill=DARK)]
     parts += [svg.text(LEFT, 46 + 16 * index, line, **look) for index, line in enumerate(lines)]

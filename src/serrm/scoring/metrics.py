@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from jaxtyping import Bool, Shaped, UInt8
 
-from serrm.puzzles.task import PADDING, GridTask, Rule
+from serrm.puzzles.task import PADDING, GridTask, Rule, obey
 from serrm.puzzles.tasks import TASKS
 
 CONFIDENCE_LEVEL: Final = 0.95  # of all intervals
@@ -116,9 +116,9 @@ def are_cells_right(batch: Batch) -> Shaped[np.ndarray, " cells"]:
     return np.asarray((batch.predictions == batch.answers)[batch.is_open])
 
 
-def obey(rule: Rule, batch: Batch) -> Shaped[np.ndarray, " N"]:
+def are_obeying(rule: Rule, batch: Batch) -> Shaped[np.ndarray, " N"]:
     """Find the predictions that obey a rule of the task."""
-    return rule(batch.questions, batch.predictions)
+    return obey(rule, batch.questions, batch.predictions)
 
 
 METRICS: Final[dict[str, Metric]] = {
@@ -140,6 +140,6 @@ def metrics_of(task: str) -> Mapping[str, Metric]:
         if metric.values is not None and task in (metric.tasks or (task,))
     }
     return general | {
-        name: Metric(rule.name, rule.name, partial(obey, rule.holds), meaning=rule.meaning)
+        name: Metric(rule.name, rule.name, partial(are_obeying, rule.holds), meaning=rule.meaning)
         for name, rule in record.criteria.items()
     }

@@ -1,8 +1,7 @@
 """Any file of puzzles scored with a checkpoint, by the scorer of the evaluate stage."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,6 @@ from jaxtyping import UInt8
 
 from serrm.arrays.stream import PuzzleArrays
 from serrm.inference.evaluate import model_info, score_set
-from serrm.inference.gallery import Gallery
 from serrm.inference.predict import Predicted, Predictor, load_model, refusal
 from serrm.inference.votes import vote, vote_scores
 from serrm.kernels.precision import supported
@@ -58,21 +56,21 @@ def score_file(
     loaded, depths = load_model(checkpoint, device), depths_up_to(steps)
     dtype = DTYPES[supported(precision, device)]
     predictor = Predictor(loaded, batch_size or BATCH_SIZE[device.type], dtype)
-    task, by_side = loaded.settings.kind, dict[int, list[Question]]()
-    for question in read_file(puzzles):
+    task, questions = loaded.settings.kind, read_file(puzzles)
+    for question in questions:
         if question.task != question_task(task):
             raise ValueError(
                 f"{question.place}: the puzzle's task is {question.task}, but the checkpoint's task is {task}"
             )
-        by_side.setdefault(question.side, []).append(question)
     try:
         if isinstance(TASKS[task], GridTask):
-            sizes = sorted(by_side.items())
             sets = {
-                f"{side}x{side}": _score_size(predictor, side, questions, depths) for side, questions in sizes
+                f"{side}x{side}": _score_size(
+                    predictor, side, [question for question in questions if question.side == side], depths
+                )
+                for side in sorted({question.side for question in questions})
             }
         else:
-            questions = [question for of_side in by_side.values() for question in of_side]
             sets = {"arc": _score_votes(predictor, questions, depths)}
     except torch.OutOfMemoryError as error:
         raise ValueError(
@@ -113,9 +111,17 @@ def _score_size(
         index, reason = wrong
         raise ValueError(f"{kept[index][0].place}: the given answer {reason}")
     puzzles = PuzzleArrays(name, side, tokens, labels, task)
-    other_solutions = OtherSolutions(task, num=0)
-    scores = score_set(predictor, puzzles, depths, gallery=other_solutions)
-    return {**as_dict(scores), **counts, **other_solutions.counts()}
+    nums = Counter[str]()  # of other solutions than the answer, by the number of steps
+
+    def count_other_solutions(predicted: Predicted) -> None:
+        if record.verify is not None and record.right_answers != "label":
+            is_solution = record.obeys(predicted.batch.questions, predicted.predictions)
+            is_other = (predicted.predictions != predicted.batch.answers).any(axis=1)
+            nums[str(predicted.step)] += int((is_solution & is_other).sum())
+
+    scores = score_set(predictor, puzzles, depths, take_batch=count_other_solutions)
+    others = {"num_other_solutions": dict(nums)} if any(nums.values()) else {}
+    return {**as_dict(scores), **counts, **others}
 
 
 def _answer(question: Question, record: GridTask) -> UInt8[np.ndarray, " I"] | None:
@@ -125,31 +131,6 @@ def _answer(question: Question, record: GridTask) -> UInt8[np.ndarray, " I"] | N
     if record.solutions is None:
         raise ValueError(f"{question.place}: no answer, and {record.name} has no exact method that finds one")
     return record.solution(question.cells.reshape(-1))
-
-
-@dataclass
-class OtherSolutions(Gallery):
-    """A gallery that draws nothing: it counts the predictions that solve the puzzle but differ from the answer.
-
-    A gallery, because `score_set` hands every batch to one.
-    """
-
-    nums: Counter[str] = field(default_factory=Counter)
-
-    def add(
-        self, set_name: str, side: int, predicted: Predicted, name: Callable[[int], str], votes: int = 1
-    ) -> None:
-        """Count the other solutions of a batch; none where only the label is right, as on mazes."""
-        record = grid_task(self.task)
-        if record.verify is not None and record.right_answers != "label":
-            is_solution = record.obeys(predicted.batch.questions, predicted.predictions)
-            self.nums[str(predicted.step)] += int(
-                (is_solution & (predicted.predictions != predicted.batch.answers).any(axis=1)).sum()
-            )
-
-    def counts(self) -> dict[str, dict[str, int]]:
-        """The entry of a set, if there are any."""
-        return {"num_other_solutions": dict(self.nums)} if any(self.nums.values()) else {}
 
 
 def _score_votes(

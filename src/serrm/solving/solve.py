@@ -29,6 +29,7 @@ from serrm.kernels.precision import resolved_precision
 from serrm.models.layers import DTYPES
 from serrm.puzzles.arc.grids import NUM_COLOURS, Grid, decode, encode
 from serrm.puzzles.notation import Notation
+from serrm.puzzles.raw import Tokens
 from serrm.puzzles.task import ArcTask, GridTask, Task
 from serrm.puzzles.tasks import ARC, TASKS, grid_task, question_task
 from serrm.reading.question import Question
@@ -40,8 +41,6 @@ PATIENCE = 4  # steps for which a prediction must stay the same if no rule verif
 CONFIDENT = 0.9  # softmax probability from which a cell is a hint to the exact solver
 MOST_VOTES = 8  # on an ARC test input: the dihedral augmentations, on which SE-RRM is trained
 AUGMENTATION_LENGTH = 1 + NUM_COLOURS  # numbers of an augmentation of ARC: its transform, and the new colours
-
-Tokens = UInt8[np.ndarray, " I"]
 
 
 class Status(StrEnum):

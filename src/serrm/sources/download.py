@@ -84,8 +84,8 @@ def copy_files(root: Path, names: list[str], directory: Path) -> dict[str, Origi
 def download_all(files: Iterable[Published], directory: Path, scratch: Path) -> dict[str, Origin]:
     """Download files into the scratch directory, copy or unpack them into `directory`; return their origins by name.
 
-    Complete downloads of an earlier call in the scratch directory are used again. ValueError with the address if a
-    download fails or has the wrong content.
+    Complete downloads of an earlier call in the scratch directory are used again. All are deleted when every file is in
+    `directory`. ValueError with the address if a download fails or has the wrong content.
     """
     fetched = [(file, _download(file, scratch)) for file in files]
     origins: dict[str, Origin] = {}
@@ -96,6 +96,7 @@ def download_all(files: Iterable[Published], directory: Path, scratch: Path) -> 
         else:
             names = _unpack(file, file.num_files, path, directory)
         origins |= dict.fromkeys(names, Origin(file.url, file.revision))
+    for _, path in fetched:
         path.unlink()
     return origins
 
@@ -137,6 +138,7 @@ def _unpack(file: Published, num_files: dict[str, int], archive: Path, directory
         for pattern, num in num_files.items():
             paths = sorted(path.relative_to(top) for path in top.glob(pattern))
             if len(paths) != num:
+                archive.unlink()
                 raise ValueError(f"{file.url}: {len(paths)} files match {pattern}, expected {num}")
             for path in paths:
                 names.append(f"{file.name}/{path.name if file.is_flat else path.as_posix()}")

@@ -67,7 +67,8 @@ class GeneratedArc(Settings):
     num_evaluation: PositiveInt
     """Evaluation puzzles to generate, of other rules; they do not depend on the number of training puzzles."""
     sides: Annotated[tuple[Side, Side], AfterValidator(_check_range)]
-    """Least side of an ARC-like question (with `repeat` at most half the largest side), largest side of any grid."""
+    """Least side of an ARC-like question, and largest side of any grid. `repeat` doubles a grid, so a least side above
+    half the largest one is lowered to that half for its rules."""
     colours: Annotated[tuple[NumColours, NumColours], AfterValidator(_check_range)]
     """Least and most colours of an ARC-like puzzle's questions, besides the background."""
     rules: Annotated[tuple[Name, ...], Field(min_length=1), AfterValidator(_check_names)]

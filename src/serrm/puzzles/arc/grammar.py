@@ -7,7 +7,7 @@ are one operation, a recolouring, or two of these in a row. The grammar was writ
 generated ARC puzzles.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -261,8 +261,8 @@ def gaps_between_equals(grid: Grid) -> Iterator[tuple[int, int, int, int]]:
                 yield row, left + 1, right, values[left]
 
 
-def connect(grid: Grid, directions: str, *, keeps_colour: bool) -> Sketch:
-    """Lines of background between equal colours, along rows and columns, in that colour or a new one."""
+def connect(grid: Grid, directions: Sequence[str], *, keeps_colour: bool) -> Sketch:
+    """Lines of background between equal colours, along "rows", "columns" or both, in that colour or a new one."""
     cells, is_unpainted = grid.copy(), np.zeros(grid.shape, dtype=bool)
     for direction, turned, target, mask in (
         ("rows", grid, cells, is_unpainted),
@@ -430,8 +430,10 @@ FAMILIES: Final[dict[str, Family]] = {
         moves=False,
         sample=sparse,
         operations={
-            f"{directions}{suffix}": partial(connect, directions=directions, keeps_colour=keeps_colour)
-            for directions in ("rows", "columns", "rows and columns")
+            f"{' and '.join(directions)}{suffix}": partial(
+                connect, directions=directions, keeps_colour=keeps_colour
+            )
+            for directions in (("rows",), ("columns",), ("rows", "columns"))
             for suffix, keeps_colour in (("", False), (" own colour", True))
         },
         coloured=frozenset({"rows", "columns", "rows and columns"}),

@@ -57,8 +57,9 @@ def _record(version: data.Version) -> ArcTask:
         in_words=data.in_words,
         most_augmentations=NUM_TRANSFORMS * factorial(NUM_COLOURS - 1) - 1,  # colour 0 stays
         count=partial(data.count_puzzles, version),
-        permuted="A recoloured ARC-AGI task",
-        permuted_note=" Each model uses the puzzle's own task type, SE-RRM with its colours permuted too.",
+        has_permutations=True,
+        permutation_title="A recoloured ARC-AGI task",
+        permutation_note=" Each model uses the puzzle's own task type, SE-RRM with its colours permuted too.",
         look=Look(cell=cell, has_crosses=True, visible=visible, legend="a cross marks a wrong square"),
         judge=judge,
         version=version,

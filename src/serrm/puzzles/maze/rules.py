@@ -141,7 +141,7 @@ def num_steps(answer: UInt8[np.ndarray, " I"]) -> int:
 
 def _waves_from_goal(maze: UInt8[np.ndarray, " I"]) -> list[int] | None:
     """Bit boards of the cells at 0, 1, 2, … steps from the goal; the last has only the start. None without a path."""
-    check_questions(np.where(maze == PATH, SPACE, maze).astype(np.uint8)[None])
+    check_questions(maze[None])
     side = side_of(maze)
     start, goal, free = (pack(cells, side) for cells in (maze == START, maze == GOAL, maze != WALL))
     levels: list[int] = []
