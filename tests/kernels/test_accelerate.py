@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from serrm.kernels.accelerate import accelerate
 from serrm.kernels.cpu.build import has_kernels
-from serrm.kernels.products import ExactLinear
+from serrm.kernels.products import Reproducible
 from serrm.models.build import build_model
 from serrm.models.recurrence import Network, RecurrentModel, Residual
 from tests.drawn import draw_tokens, gradients, seeded
@@ -75,7 +75,7 @@ def test_a_familys_own_forward_is_the_one_that_runs(model: RecurrentModel, kind:
     for part in model.networks.modules():
         if type(part) is kind:
             part.__class__ = halved
-    with ExactLinear():
+    with Reproducible():
         plain = step(model, torch.float32)
     accelerate(model)
     assert all(torch.equal(*pair) for pair in zip(plain, step(model, torch.float32), strict=True))

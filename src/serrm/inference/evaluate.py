@@ -81,7 +81,7 @@ def evaluate(
             kind=run.kind,
             variant=run.variant,
             seed=run.seed,
-            arithmetic=arithmetic(precision, device, is_native=execution.native, compiles=compiles),
+            arithmetic=arithmetic(loaded.model, precision),
             model_info=model_info(loaded),
             training=training_of(loaded),
             data=TrainingData(

@@ -135,9 +135,7 @@ class TrainingRun:
         accelerate(model, is_native=execution.native, compiles=self.compiles)
         precision = run.train.precision if config is None else config["training"]["precision"]
         self.precision: str = processes.collect(resolved_precision(precision, self.device))[0]
-        self.arithmetic = arithmetic(
-            self.precision, self.device, is_native=execution.native, compiles=self.compiles
-        )
+        self.arithmetic = arithmetic(model, self.precision)
         self.trainer = self._trainer(model, stream, self.precision)
         if newest is not None:
             self._resume(newest)

@@ -15,7 +15,7 @@ from serrm.kernels.cpu.build import has_kernels, library
 from serrm.models.layers import Attention, Rotation, SwiGLU
 from serrm.models.recurrence import Network, Residual
 
-LANES = 16  # numbers that an instruction takes at once
+LANES = 16  # float32 numbers of a vector in the kernels, which is one register (AVX-512) or two (AVX2)
 # Enough work for a thread between two barriers, with intermediate results that still fit its cache.
 ROWS_PER_THREAD = 480
 # The gradients of the weights are added up after every block of this many rows of the backward pass.
