@@ -44,8 +44,9 @@ class HaltingRule(Settings):
         return 0
 
     def signal(self, step: "SupervisionStep") -> "Tensor | None":
-        """The numbers that `halts` reads, on the device, one row per slot. If it returns None, training never waits for
-        the GPU.
+        """The numbers that `halts` reads, on the device, one row per slot.
+
+        If it returns None, the rule makes no step wait for the GPU.
         """
         return None
 
@@ -59,7 +60,7 @@ class HaltingRule(Settings):
         raise NotImplementedError
 
     def loss(self, step: "SupervisionStep") -> "Tensor | None":
-        """A term to add to each puzzle's loss, of shape `b`; None for a rule that trains nothing."""
+        """A term to add to each puzzle's loss, of shape `b` as the piece; None for a rule that trains nothing."""
         return None
 
 
