@@ -46,9 +46,9 @@ def error(found: list[Tensor], exact: list[Tensor]) -> float:
 
 def test_native_kernels_run_where_they_fit_and_may(model: RecurrentModel) -> None:
     exact, plain, names = step(model, torch.float32), step(model, torch.bfloat16), model.state_dict().keys()
-    accelerate(model, is_native=False)
+    accelerate(model, allows_native=False)
     assert all(torch.equal(*pair) for pair in zip(plain, step(model, torch.bfloat16), strict=True))
-    accelerate(model, is_native=True)
+    accelerate(model, allows_native=True)
     fast = step(model, torch.bfloat16)
     assert torch.equal(fast[0], plain[0]) != has_kernels(torch.bfloat16)
     in_float32 = step(model, torch.float32)

@@ -23,7 +23,7 @@ def build(**changes: Any) -> RecurrentModel:
 
 
 @pytest.mark.parametrize(
-    ("model", "is_native", "implementation"),
+    ("model", "allows_native", "implementation"),
     [
         (HRM, True, "native kernels"),
         (TRM, True, "native kernels"),
@@ -33,12 +33,12 @@ def build(**changes: Any) -> RecurrentModel:
     ],
 )
 def test_arithmetic_names_what_runs_the_networks(
-    model: dict[str, Any], is_native: bool, implementation: str
+    model: dict[str, Any], allows_native: bool, implementation: str
 ) -> None:
     if not has_kernels(torch.float32):
         pytest.skip("no native kernels here")
     accelerated, threads = build(**model), torch.get_num_threads()
-    accelerate(accelerated, is_native=is_native)
+    accelerate(accelerated, allows_native=allows_native)
     expected = f"float32, {implementation}"
     if implementation != "native kernels":
         expected += f", cpu {torch.backends.cpu.get_cpu_capability()}, {threads} "

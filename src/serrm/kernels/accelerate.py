@@ -34,15 +34,15 @@ OPTIONS: dict[str, str | int | bool | Callable[..., Any]] = {
 class FastNetwork:
     """The `forward` of an accelerated network: native kernels where they fit, else compiled or op by op."""
 
-    def __init__(self, network: Network, is_native: bool, compiles: bool) -> None:
-        self.network, self.is_native, self.compiles = network, is_native, compiles
+    def __init__(self, network: Network, allows_native: bool, compiles: bool) -> None:
+        self.network, self.allows_native, self.compiles = network, allows_native, compiles
         plain = MethodType(type(network).forward, network)
         self.plain: Apply = _compiled(plain) if compiles else plain
         self.native: NativeNetwork | None = None
 
     def runs_native(self, like: Tensor) -> bool:
         """True if native kernels run the network on states such as `like`; packs no weights."""
-        return self.is_native and fits(self.network, like)
+        return self.allows_native and fits(self.network, like)
 
     def begin_step(self, like: Tensor) -> None:
         """Pack the weights for a supervision step, where native kernels run it."""
@@ -53,10 +53,10 @@ class FastNetwork:
         return (self.native or self.plain)(x, injection, rotation)
 
 
-def accelerate(model: RecurrentModel, *, is_native: bool = True, compiles: bool = False) -> None:
+def accelerate(model: RecurrentModel, *, allows_native: bool = True, compiles: bool = False) -> None:
     """Give the networks of a model their fastest form, in place.
 
-    `is_native`: native kernels where they fit; `compiles`: torch.compile where they do not.
+    `allows_native`: native kernels where they fit; `compiles`: torch.compile where they do not.
     """
     if not _fast_networks(model):
         model.register_forward_pre_hook(_begin_step)
@@ -69,12 +69,12 @@ def accelerate(model: RecurrentModel, *, is_native: bool = True, compiles: bool 
         model.forward = forward  # type: ignore[method-assign]
     for network in model.networks.values():
         assert isinstance(network, Network)
-        network.forward = FastNetwork(network, is_native, compiles)  # type: ignore[method-assign]
+        network.forward = FastNetwork(network, allows_native, compiles)  # type: ignore[method-assign]
 
 
 def may_run_native(model: RecurrentModel) -> bool:
     """True for a model that was accelerated with native kernels allowed."""
-    return any(network.is_native for network in _fast_networks(model))
+    return any(network.allows_native for network in _fast_networks(model))
 
 
 def runs_compiled(model: RecurrentModel, dtype: torch.dtype) -> bool:
@@ -94,8 +94,8 @@ def implementations(model: RecurrentModel, dtype: torch.dtype) -> set[str]:
 
 def _is_reproducible(model: RecurrentModel, like: Tensor) -> bool:
     """True if linear maps and SiLUs that no kernel runs are replaced; a compiled network cannot run meanwhile."""
-    is_native = all(network.is_native for network in _fast_networks(model))
-    return is_native and is_reproducible(like) and not runs_compiled(model, like.dtype)
+    is_allowed = all(network.allows_native for network in _fast_networks(model))
+    return is_allowed and is_reproducible(like) and not runs_compiled(model, like.dtype)
 
 
 def _fast_networks(model: RecurrentModel) -> list[FastNetwork]:
