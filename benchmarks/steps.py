@@ -61,7 +61,7 @@ class Form(NamedTuple):
     """A form of a step: its precision, and what runs its networks, PyTorch op by op without either."""
 
     precision: str
-    is_native: bool = False
+    allows_native: bool = False
     compiles: bool = False
 
 
@@ -77,7 +77,7 @@ class Setup(NamedTuple):
     def ours(self) -> list[Form]:
         """The forms that trainings and evaluations have a choice of: native on CPUs, compiled on GPUs."""
         is_cpu = self.device == "cpu"
-        return [Form(precision, is_native=is_cpu, compiles=not is_cpu) for precision in self.precisions]
+        return [Form(precision, allows_native=is_cpu, compiles=not is_cpu) for precision in self.precisions]
 
     @property
     def plain(self) -> list[Form]:
@@ -122,7 +122,7 @@ def step_of(case: Case, kind: str, device: torch.device, form: Form) -> Callable
     """A supervision step without gradient, the state going on, or a whole step of the training loop."""
     rng, num_positions = torch.Generator().manual_seed(0), case.side**2
     model = build_model(case.settings, case.num_symbols, rng, num_positions=num_positions).to(device)
-    accelerate(model.train(kind == "training"), is_native=form.is_native, compiles=form.compiles)
+    accelerate(model.train(kind == "training"), allows_native=form.allows_native, compiles=form.compiles)
     stream = random_stream(case.side, case.num_symbols)
     if kind == "training":
         changes = {"batch_size": case.batch_size, "precision": form.precision, "compile": form.compiles}

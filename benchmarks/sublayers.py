@@ -73,7 +73,7 @@ def measure(layer: nn.Module, x: Tensor, rotation: Rotation | None, rate: float,
 
 def share_of_kernels(case: Case, precision: str, num_steps: int = 3) -> float:
     """The share of the CPU time of training steps that passes in native kernels."""
-    step = step_of(case, "training", torch.device("cpu"), Form(precision, is_native=True))
+    step = step_of(case, "training", torch.device("cpu"), Form(precision, allows_native=True))
     step()
     with profile(activities=[ProfilerActivity.CPU]) as profiled:
         for _ in range(num_steps):

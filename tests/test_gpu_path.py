@@ -19,7 +19,7 @@ from serrm.arrays.stream import Examples, Stream, random_stream
 from serrm.config import Params, read_params
 from serrm.inference import predict
 from serrm.inference.search import Limits, Search, search
-from serrm.inference.votes import vote
+from serrm.inference.votes import count_votes
 from serrm.models.build import empty_model
 from serrm.models.recurrence import RecurrentModel
 from serrm.puzzles.tasks import TASKS, alphabet
@@ -144,7 +144,7 @@ def test_votes_are_counted_from_copied_answers(tmp_path: Path, copies: HostCopie
         model = empty_model(run.model, questions.num_symbols, num_task_types=questions.num_task_types)
     predictor = predict.Predictor(predict.LoadedModel(model.eval(), run, {}), 64)
     for task_type in get_args(TaskTypeRow):
-        tallies = vote(predictor, questions, (1,), task_type=task_type)
+        tallies = count_votes(predictor, questions, (1,), task_type=task_type)
         assert tallies[1].scores()["pass_at_1"] == 0
         assert copies.num > 0
         copies.num = 0

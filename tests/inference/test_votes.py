@@ -15,7 +15,7 @@ from serrm.core.processes import Processes
 from serrm.inference.gallery import Gallery
 from serrm.inference.predict import LoadedModel, Predictor
 from serrm.inference.studies import equivariance, symmetric_questions
-from serrm.inference.votes import arc_questions, score_votes, vote
+from serrm.inference.votes import arc_questions, count_votes, score_task_types
 from serrm.models.build import build_model
 from serrm.models.recurrence import RecurrentModel, StepOutput
 from serrm.puzzles.arc.grids import Collection, Pair, PairName
@@ -100,7 +100,7 @@ def loaded(arrays: Path, make_run: MakeRun) -> LoadedModel:
 
 def scores_of(loaded: LoadedModel, arrays: Path) -> dict[str, ScoredSet]:
     settings = scoring("arc_agi_1", steps=(1, 2, 4), task_types=("right", "blank"))
-    sets = score_votes(Predictor(loaded, 2), arrays, settings, Gallery("arc_agi_1", 4))
+    sets = score_task_types(Predictor(loaded, 2), arrays, settings, Gallery("arc_agi_1", 4))
     return {name: part for name, part in sets.items() if isinstance(part, ScoredSet)}
 
 
@@ -116,7 +116,7 @@ def test_a_puzzle_counts_by_its_test_inputs_with_its_own_task_type_alone(
     assert sets["evaluation, blank task type"].steps[4]["pass_at_1"] == 0
     assert sets["evaluation, blank task type"].task_type_row == "blank"
     first = arc_questions(Predictor(loaded, 2), arrays, 1)
-    assert vote(Predictor(loaded, 2), first, (4,))[4].scores()["pass_at_1"] == 1
+    assert count_votes(Predictor(loaded, 2), first, (4,))[4].scores()["pass_at_1"] == 1
 
 
 def test_held_out_puzzles_are_called_so(tmp_path: Path, loaded: LoadedModel) -> None:
@@ -159,7 +159,7 @@ def test_two_processes_count_every_vote_once(loaded: LoadedModel, arrays: Path) 
     whole = Predictor(loaded, batch_size=1)  # which are 23 of these, of 24
     inputs, steps = arc_questions(whole, arrays), (1, 4)
     halves = [replace(whole, processes=Processes(rank, 2)) for rank in (0, 1)]
-    expected, first, second = (vote(part, inputs, steps) for part in (whole, *halves))
+    expected, first, second = (count_votes(part, inputs, steps) for part in (whole, *halves))
     for step, tally in first.items():
         assert tally.pools != expected[step].pools
         tally.include(second[step])

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from serrm.kernels.accelerate import accelerate
 from serrm.kernels.cpu.build import has_kernels
-from serrm.kernels.products import ExactLinear
+from serrm.kernels.products import Reproducible
 from serrm.models.build import build_model
 from serrm.models.recurrence import Network, RecurrentModel, Residual
 from tests.drawn import draw_tokens, gradients, seeded
@@ -46,9 +46,9 @@ def error(found: list[Tensor], exact: list[Tensor]) -> float:
 
 def test_native_kernels_run_where_they_fit_and_may(model: RecurrentModel) -> None:
     exact, plain, names = step(model, torch.float32), step(model, torch.bfloat16), model.state_dict().keys()
-    accelerate(model, is_native=False)
+    accelerate(model, allows_native=False)
     assert all(torch.equal(*pair) for pair in zip(plain, step(model, torch.bfloat16), strict=True))
-    accelerate(model, is_native=True)
+    accelerate(model, allows_native=True)
     fast = step(model, torch.bfloat16)
     assert torch.equal(fast[0], plain[0]) != has_kernels(torch.bfloat16)
     in_float32 = step(model, torch.float32)
@@ -75,7 +75,7 @@ def test_a_familys_own_forward_is_the_one_that_runs(model: RecurrentModel, kind:
     for part in model.networks.modules():
         if type(part) is kind:
             part.__class__ = halved
-    with ExactLinear():
+    with Reproducible():
         plain = step(model, torch.float32)
     accelerate(model)
     assert all(torch.equal(*pair) for pair in zip(plain, step(model, torch.float32), strict=True))

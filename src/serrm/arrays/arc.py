@@ -22,7 +22,7 @@ parts of the stream. Paper: section "ARC-AGI", data.
 """
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import NamedTuple
@@ -67,6 +67,10 @@ class ArcArrays:
 
     def __len__(self) -> int:
         return len(self.questions)
+
+    def first(self, num: int) -> "ArcArrays":
+        """The first `num` pairs, with the index of all puzzles."""
+        return replace(self, **{name: getattr(self, name)[:num] for name in ARRAYS})
 
 
 def open_arc_arrays(arrays: Path, name: str) -> ArcArrays:

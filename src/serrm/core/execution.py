@@ -19,7 +19,7 @@ class Execution(Settings):
     processes: PositiveInt = 1
     """Processes that share a training run or an evaluation ([scale](scale.md)); torchrun's number wins."""
     micro_batch: PositiveInt | None = None
-    """Limit on the puzzles of one forward pass in each process; null: none."""
+    """Limit on the puzzles of one forward pass of training in each process; null: none."""
     native: bool = True
     """Use the C++ kernels where possible ([performance](performance.md))."""
     checkpoint_seconds: float = Field(default=60.0, gt=0)

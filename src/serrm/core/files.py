@@ -104,7 +104,7 @@ def csv_text(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 def json_text(value: Any) -> str:
     """Format JSON for files in git: an object or a list that contains no other one takes one line.
 
-    Most files below data/ are written by `write_json`; scores there have the form of the committed ones.
+    Scores below data/ have this form too, as they are committed later; other files there are written by `write_json`.
     """
 
     def lines(value: Any, indent: str) -> str:

@@ -9,7 +9,7 @@ PARAMS, PROFILES, MACHINE_FILE = "params.yaml", "profiles", "machine.yaml"
 REHEARSALS = "data/rehearsal"  # one folder per rehearsal, ignored by git and DVC
 PAPER = "paper"  # the profile with the paper's models, with whose settings and FLOPs every run is compared
 REGRESSION = "ci"  # the profile that `make regress` repeats
-# All that results depend on; tables compare them with profile `paper`.
+# All that the committed tables depend on; they compare every run with profile `paper`.
 WATCHED = ("src", "stages", "dvc.yaml", PARAMS, f"{PROFILES}/{PAPER}.yaml")
 
 

@@ -20,7 +20,7 @@ from serrm.inference import predict
 from serrm.inference.gallery import Gallery
 from serrm.inference.settings import ScoringSettings, usual_headline_steps
 from serrm.inference.studies import compute_points, equivariance, puzzles_of_trained_size, symmetric_questions
-from serrm.inference.votes import arc_questions, pooled, score_votes, vote
+from serrm.inference.votes import arc_questions, count_votes, pooled, score_task_types
 from serrm.kernels.accelerate import accelerate
 from serrm.kernels.precision import arithmetic, resolved_precision
 from serrm.models.layers import DTYPES
@@ -56,7 +56,7 @@ def evaluate(
         device = prepare_device(execution.device, execution.threads, processes)
         loaded = predict.load_model(checkpoint, device, has_dropout=has_dropout)
         compiles = settings.compile and device.type != "cpu"
-        accelerate(loaded.model, is_native=execution.native, compiles=compiles)
+        accelerate(loaded.model, allows_native=execution.native, compiles=compiles)
         precision = processes.collect(resolved_precision(settings.precision, device))[0]
         torch.manual_seed(run.seed)  # for dropout
         shared = ALONE if has_dropout else processes
@@ -65,7 +65,7 @@ def evaluate(
             sets = score_sets(predictor, arrays, run, gallery)
             set_of_trained_size = set_of_side(arrays, loaded.config["side"]) or ""
         else:
-            sets = score_votes(predictor, arrays, run, gallery)
+            sets = score_task_types(predictor, arrays, run, gallery)
             set_of_trained_size = next(iter(sets))
         gallery.share(shared)
         pairs = None
@@ -81,7 +81,7 @@ def evaluate(
             kind=run.kind,
             variant=run.variant,
             seed=run.seed,
-            arithmetic=arithmetic(precision, device, is_native=execution.native, compiles=compiles),
+            arithmetic=arithmetic(loaded.model, precision),
             model_info=model_info(loaded),
             training=training_of(loaded),
             data=TrainingData(
@@ -128,7 +128,7 @@ def learning_curve(predictor: predict.Predictor, arrays: Path, run: ScoringSetti
         facts = predict.load_snapshot(predictor.loaded.model, path)
         if not isinstance(TASKS[run.kind], GridTask):
             questions = arc_questions(predictor, arrays, num)
-            local = vote(predictor, questions, (num_steps,))
+            local = count_votes(predictor, questions, (num_steps,))
             scores = pooled(predictor.processes.collect(local))[num_steps].scores()
         elif (puzzles := puzzles_of_trained_size(predictor.loaded, arrays)) is not None:
             part = score_set(predictor, puzzles.first(num), (num_steps,))
@@ -210,7 +210,7 @@ def score_set(
     return ScoredSet(
         side=puzzles.side,
         num_puzzles=sums["fsr", "num"],
-        num_blank=sums["gpa", "num"],
+        num_blank=sums["gpa", "num"],  # GPA is a mean over blank cells
         steps={step: tally.scores() for step, tally in tallies.items()},
         headline_steps=headline,
         puzzles_digest=digest(puzzles.questions, puzzles.answers),

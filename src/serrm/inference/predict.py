@@ -52,7 +52,7 @@ def load_model(checkpoint: Path, device: torch.device, *, has_dropout: bool = Fa
         config = read_config(checkpoint)
         settings = parse(RunSettings, config["run"], f"{checkpoint}: settings")
         weights = read_weights(checkpoint)
-        num_task_types = len(weights.get("task_types", [None]))
+        num_task_types = len(weights["task_types"]) if "task_types" in weights else 1
         model = empty_model(
             settings.model,
             config["num_symbols"],

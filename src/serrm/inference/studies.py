@@ -128,6 +128,7 @@ def equivariance(
     """Compare f(πx) with πf(x): predictions for permuted puzzles, and permuted predictions for the puzzles.
 
     Both are those after 16 supervision steps, or after the most that the family scores; headline steps have no effect.
+    They have no dropout, even if `fidelity.dropout_at_evaluation` is on, because the two would have different masks.
     The example is the first pair that differs, or the first pair if none differs.
 
     In ARC-AGI only the colours of the decoded grid are compared, and task types that hold colours are permuted too.
@@ -136,8 +137,9 @@ def equivariance(
     permutation = np.arange(questions.num_symbols, dtype=np.uint8)
     permutation[list(usual)] = keyed_rng(seed, Purpose.PERMUTATION).permutation(usual)
 
-    def permuted(start: int, num: int) -> Examples:
-        return (batch := questions.gather(start, num))._replace(questions=permutation[batch.questions])
+    def permuted(start: int, num_examples: int) -> Examples:
+        batch = questions.gather(start, num_examples)
+        return batch._replace(questions=permutation[batch.questions])
 
     def permuted_vectors(_: int, batch: Examples) -> Float[Tensor, "B W"] | None:
         rows = model.task_vectors(torch.from_numpy(batch.task_types).to(model.initial.device))
@@ -176,13 +178,16 @@ def _predict_alone(
     step: int,
     task_vectors_of: predict.TaskVectorsOf | None = None,
 ) -> UInt8[np.ndarray, "N I"]:
-    """Predictions by this process alone, in float32, because equivariance holds only up to rounding.
+    """Predictions by this process alone, in float32 and without dropout: equivariance holds only up to rounding.
 
     In ARC-AGI all cells outside the decoded grid are padding.
     """
-    alone = replace(predictor, dtype=torch.float32, processes=ALONE)
+    alone, model = replace(predictor, dtype=torch.float32, processes=ALONE), predictor.loaded.model
+    is_training = model.training  # True with `fidelity.dropout_at_evaluation`
+    model.eval()
     batches = alone.batches(questions, (step,), "permuted symbols", task_vectors_of)
     tokens = np.concatenate([part.predictions for part in batches])
+    model.train(is_training)
     if isinstance(TASKS[predictor.loaded.settings.kind], GridTask):
         return tokens
     rows, columns = decoded_sizes(tokens, questions.side).T[..., None]

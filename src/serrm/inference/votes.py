@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from serrm.arrays.arc import ARRAYS, ArcEvaluation, open_arc_evaluation
+from serrm.arrays.arc import ArcEvaluation, open_arc_evaluation
 from serrm.arrays.stream import Examples
 from serrm.core.randomness import Purpose, keyed_rng
 from serrm.inference import predict
@@ -27,7 +27,7 @@ from serrm.scoring.tally import ArcTally, submission
 Tallies = dict[int, ArcTally]  # by number of supervision steps
 
 
-def score_votes(
+def score_task_types(
     predictor: predict.Predictor, arrays: Path, run: ScoringSettings, gallery: Gallery
 ) -> dict[str, ScoredSet | RefusedSet]:
     """The sets of ARC-AGI: "evaluation" with the right task types, "evaluation, blank task type" and so on.
@@ -38,17 +38,17 @@ def score_votes(
     questions, sets = arc_questions(predictor, arrays), dict[str, ScoredSet | RefusedSet]()
     for task_type in run.evaluate.task_types:
         name = questions.name if task_type == "right" else f"{questions.name}, {task_type} task type"
-        local = vote(
+        local = count_votes(
             predictor, questions, run.evaluate.steps, task_type=task_type, seed=run.seed, gallery=gallery
         )
         tallies = pooled(predictor.processes.collect(local))
         if task_type == "right":
             gallery.submission = dict(submission(tallies[max(tallies)]))
-        sets[name] = vote_scores(questions, tallies, task_type, run.evaluate.headline)
+        sets[name] = scored_set_of(questions, tallies, task_type, run.evaluate.headline)
     return sets
 
 
-def vote_scores(
+def scored_set_of(
     questions: ArcEvaluation, tallies: Tallies, task_type: TaskTypeRow = "right", headline: int | None = None
 ) -> ScoredSet:
     """The scores of the votes, and the credit of every puzzle after `headline` steps (by default the usual number)."""
@@ -69,11 +69,10 @@ def vote_scores(
 def arc_questions(predictor: predict.Predictor, arrays: Path, num: int | None = None) -> ArcEvaluation:
     """The test inputs, or the first `num` of them, in the variants that the model was trained on."""
     questions = open_arc_evaluation(arrays, predictor.loaded.settings.arrays.num_augmentations + 1)
-    selected = {name: vars(questions.arrays)[name][:num] for name in ARRAYS}
-    return replace(questions, arrays=replace(questions.arrays, **selected))
+    return questions if num is None else replace(questions, arrays=questions.arrays.first(num))
 
 
-def vote(
+def count_votes(
     predictor: predict.Predictor,
     questions: ArcEvaluation,
     steps: Sequence[int],

@@ -1,9 +1,9 @@
 """Faster forms of a model's networks, equal up to rounding: native kernels on CPUs, torch.compile on GPUs.
 
-`accelerate` replaces each network's `forward`, and the model's own by one whose linear maps outside the networks are
-exact (`serrm.kernels.products`); nothing in models/ depends on it. A compiled network has one variant for
-every shape of its state in evaluation, and two in training, without gradient and with; networks of the same structure
-share them, whatever their weights.
+`accelerate` replaces each network's `forward`, and the model's own by one whose linear maps and SiLUs that no kernel
+runs are reproducible (`serrm.kernels.products`), inside and outside the networks; nothing in models/ depends on it. A
+compiled network has one variant for every shape of its state in evaluation, and two in training, without gradient and
+with; networks of the same structure share them, whatever their weights.
 """
 
 from collections.abc import Callable
@@ -15,13 +15,14 @@ import torch
 from torch import Tensor, nn
 
 from serrm.kernels.cpu.network import NativeNetwork, fits
-from serrm.kernels.products import ExactLinear, is_exact
+from serrm.kernels.products import Reproducible, is_reproducible
 from serrm.models.layers import Features, Rotation
 from serrm.models.recurrence import Network, RecurrentModel, State, StepOutput
 
 Apply = Callable[[Tensor, Tensor, Rotation | None], Tensor]  # (state, injection, rotation) → new state
-# Of all compiled networks of a process together. Beyond its limit, by default 8, PyTorch raises an error.
+# Of all compiled networks of a process together. PyTorch's own limit is 8, beyond which it raises an error.
 MOST_VARIANTS = 64
+NATIVE, PYTORCH = "native kernels", "PyTorch"  # what runs the parts of a model
 # No kernel is chosen by timing where the choice changes numbers, so that equal machines give equal numbers. No CUDA
 # graphs, which would overwrite the last output, while slots keep outputs and change rows of them.
 OPTIONS: dict[str, str | int | bool | Callable[..., Any]] = {
@@ -33,15 +34,15 @@ OPTIONS: dict[str, str | int | bool | Callable[..., Any]] = {
 class FastNetwork:
     """The `forward` of an accelerated network: native kernels where they fit, else compiled or op by op."""
 
-    def __init__(self, network: Network, is_native: bool, compiles: bool) -> None:
-        self.network, self.is_native, self.compiles = network, is_native, compiles
+    def __init__(self, network: Network, allows_native: bool, compiles: bool) -> None:
+        self.network, self.allows_native, self.compiles = network, allows_native, compiles
         plain = MethodType(type(network).forward, network)
         self.plain: Apply = _compiled(plain) if compiles else plain
         self.native: NativeNetwork | None = None
 
     def runs_native(self, like: Tensor) -> bool:
         """True if native kernels run the network on states such as `like`; packs no weights."""
-        return self.is_native and fits(self.network, like)
+        return self.allows_native and fits(self.network, like)
 
     def begin_step(self, like: Tensor) -> None:
         """Pack the weights for a supervision step, where native kernels run it."""
@@ -52,28 +53,28 @@ class FastNetwork:
         return (self.native or self.plain)(x, injection, rotation)
 
 
-def accelerate(model: RecurrentModel, *, is_native: bool = True, compiles: bool = False) -> None:
+def accelerate(model: RecurrentModel, *, allows_native: bool = True, compiles: bool = False) -> None:
     """Give the networks of a model their fastest form, in place.
 
-    `is_native`: native kernels where they fit; `compiles`: torch.compile where they do not.
+    `allows_native`: native kernels where they fit; `compiles`: torch.compile where they do not.
     """
     if not _fast_networks(model):
         model.register_forward_pre_hook(_begin_step)
         plain = model.forward
 
         def forward(state: State, *args: Any, **kwargs: Any) -> StepOutput:
-            with ExactLinear() if _has_exact_linear(model, state[0]) else nullcontext():
+            with Reproducible() if _is_reproducible(model, state[0]) else nullcontext():
                 return plain(state, *args, **kwargs)
 
         model.forward = forward  # type: ignore[method-assign]
     for network in model.networks.values():
         assert isinstance(network, Network)
-        network.forward = FastNetwork(network, is_native, compiles)  # type: ignore[method-assign]
+        network.forward = FastNetwork(network, allows_native, compiles)  # type: ignore[method-assign]
 
 
 def may_run_native(model: RecurrentModel) -> bool:
     """True for a model that was accelerated with native kernels allowed."""
-    return any(network.is_native for network in _fast_networks(model))
+    return any(network.allows_native for network in _fast_networks(model))
 
 
 def runs_compiled(model: RecurrentModel, dtype: torch.dtype) -> bool:
@@ -82,10 +83,19 @@ def runs_compiled(model: RecurrentModel, dtype: torch.dtype) -> bool:
     return any(network.compiles and not network.runs_native(like) for network in _fast_networks(model))
 
 
-def _has_exact_linear(model: RecurrentModel, like: Tensor) -> bool:
-    """True if linear maps outside the networks are exact; a compiled network cannot run while they are replaced."""
-    is_native = all(network.is_native for network in _fast_networks(model))
-    return is_native and is_exact(like) and not runs_compiled(model, like.dtype)
+def implementations(model: RecurrentModel, dtype: torch.dtype) -> set[str]:
+    """NATIVE, PYTORCH or both: what runs a model that is not compiled, on states of this dtype."""
+    like, networks = model.initial.to(dtype), _fast_networks(model)
+    used = {NATIVE if network.runs_native(like) else PYTORCH for network in networks}
+    if networks and _is_reproducible(model, like):  # then the kernels' product runs all linear maps
+        used.add(NATIVE)
+    return used or {PYTORCH}
+
+
+def _is_reproducible(model: RecurrentModel, like: Tensor) -> bool:
+    """True if linear maps and SiLUs that no kernel runs are replaced; a compiled network cannot run meanwhile."""
+    is_allowed = all(network.allows_native for network in _fast_networks(model))
+    return is_allowed and is_reproducible(like) and not runs_compiled(model, like.dtype)
 
 
 def _fast_networks(model: RecurrentModel) -> list[FastNetwork]:

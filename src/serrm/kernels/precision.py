@@ -12,9 +12,11 @@ from time import perf_counter
 import torch
 
 from serrm.core.files import write_whole
+from serrm.kernels.accelerate import NATIVE, implementations, runs_compiled
 from serrm.kernels.cpu.build import has_avx512, has_avx512_bf16, has_kernels, library_path, may_use_tiles
 from serrm.kernels.cpu.network import NativeSublayer
 from serrm.models.layers import DTYPES, SwiGLU
+from serrm.models.recurrence import RecurrentModel
 
 log = logging.getLogger(__name__)
 ROWS, WIDTH, INNER = 480, 128, 384  # of the products measured, which stay in a core's cache
@@ -25,7 +27,7 @@ PRECISIONS = (torch.float32, torch.bfloat16)
 def has_fast_bfloat16(device: torch.device) -> bool:
     """True if the hardware multiplies bfloat16 matrices."""
     if device.type == "cuda":
-        return bool(torch.cuda.is_bf16_supported())
+        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
     return has_avx512_bf16() or (torch.cpu._is_amx_tile_supported() and has_avx512())
 
 
@@ -46,24 +48,26 @@ def resolved_precision(precision: str, device: torch.device) -> str:
     return "bfloat16" if has_fast_bfloat16(device) else "float32"
 
 
-def arithmetic(precision: str, device: torch.device, *, is_native: bool, compiles: bool) -> str:
-    """Describe the arithmetic on which results depend.
+def arithmetic(model: RecurrentModel, precision: str) -> str:
+    """Describe the arithmetic of an accelerated model, on which results depend.
 
     "float32, native kernels" gives the same numbers on every CPU that has these kernels, so that says all; anything
-    else comes with the kind of device, its instruction set and, on a CPU, the number of threads.
+    else comes with the kind of device, its instruction set and, on a CPU, the number of threads. A model with a network
+    that no kernel fits runs on "PyTorch", or on "native kernels and PyTorch" if kernels compute a part of it.
     """
+    device, dtype = model.initial.device, DTYPES[precision]
     if device.type != "cpu":
         major, minor = torch.cuda.get_device_capability(device)
-        implementation = "torch.compile" if compiles else "PyTorch"
+        implementation = "torch.compile" if runs_compiled(model, dtype) else "PyTorch"
         return f"{precision}, {implementation}, {device.type} sm_{major}{minor}"
-    has_native = is_native and has_kernels(DTYPES[precision])
-    kernels = "native kernels" if has_native else "PyTorch"
-    if has_native and precision == "float32":
-        return f"{precision}, {kernels}"
+    parts = implementations(model, dtype)
+    if parts == {NATIVE} and precision == "float32":
+        return f"{precision}, {NATIVE}"
     tiles = " with AMX" if precision == "bfloat16" and may_use_tiles() else ""
     threads = torch.get_num_threads()
     return (
-        f"{precision}, {kernels}, cpu {torch.backends.cpu.get_cpu_capability()}{tiles}, "
+        f"{precision}, {' and '.join(sorted(parts, reverse=True))}, "
+        f"cpu {torch.backends.cpu.get_cpu_capability()}{tiles}, "
         f"{threads} {'thread' if threads == 1 else 'threads'}"
     )
 

@@ -1,8 +1,8 @@
-"""Matrix products that give the same numbers on every processor, for what lies outside the networks.
+"""Matrix products and SiLU that give the same numbers on every processor, for what no sublayer's kernel runs.
 
 PyTorch's library chooses the code of a product, and with it the rounding, by the processor and the number of threads.
 In float32 on a CPU the product of the native kernels replaces it: every sum runs in one order, with any vector width
-and number of threads. Elsewhere (bfloat16, a GPU, no C++ compiler) products are PyTorch's.
+and number of threads. Elsewhere (bfloat16, a GPU, no C++ compiler) products and SiLU are PyTorch's.
 """
 
 import ctypes
@@ -19,24 +19,24 @@ from serrm.kernels.cpu.build import has_kernels, library
 from serrm.kernels.cpu.network import LANES
 
 
-def is_exact(like: Tensor) -> bool:
+def is_reproducible(like: Tensor) -> bool:
     """True if products of tensors like this one give the same numbers on every processor."""
     return like.dtype == torch.float32 and like.device.type == "cpu" and has_kernels(like.dtype)
 
 
 def product(a: Float[Tensor, "m k"], b: Float[Tensor, "k n"]) -> Float[Tensor, "m n"]:
-    """a·b, exact where `is_exact`; without gradient there."""
-    if not is_exact(a) or b.dtype != a.dtype:
+    """a·b, reproducible where `is_reproducible`; without gradient there."""
+    if not is_reproducible(a) or b.dtype != a.dtype:
         return a @ b
     (num_rows, num_terms), num_columns = a.shape, b.shape[1]
     if num_rows * num_terms * num_columns == 0:
         return a.new_zeros(num_rows, num_columns)
     lines = F.pad(b.detach(), (0, -num_columns % LANES)).contiguous()
     out = torch.empty(num_rows, lines.shape[1])
-    sizes = (ctypes.c_int64(size) for size in (*a.stride(), num_rows))
+    strides_and_rows = (ctypes.c_int64(number) for number in (*a.stride(), num_rows))
     library(a.dtype).multiply(
         ctypes.c_void_p(a.data_ptr()),
-        *sizes,
+        *strides_and_rows,
         ctypes.c_void_p(lines.data_ptr()),
         ctypes.c_int64(num_terms),
         ctypes.c_int64(lines.shape[1]),
@@ -62,19 +62,34 @@ class _Linear(torch.autograd.Function):
         return product(gradients[0], weight), product(gradients[0].T, x)
 
 
-def exact_linear(
+def reproducible_linear(
     x: Float[Tensor, "... k"], weight: Float[Tensor, "n k"], bias: Float[Tensor, " n"] | None = None
 ) -> Float[Tensor, "... n"]:
-    """x·Wᵀ + b as `torch.nn.functional.linear`, differentiable, exact where `is_exact`."""
-    if not is_exact(x) or weight.dtype != x.dtype:
+    """x·Wᵀ + b as `torch.nn.functional.linear`, differentiable, reproducible where `is_reproducible`."""
+    if not is_reproducible(x) or weight.dtype != x.dtype:
         return F.linear(x, weight, bias)
     flat: Tensor = _Linear.apply(x.reshape(-1, x.shape[-1]), weight)  # type: ignore[no-untyped-call]
     result = flat.reshape(*x.shape[:-1], -1)
     return result if bias is None else result + bias
 
 
-class ExactLinear(TorchFunctionMode):
-    """While active, `torch.nn.functional.linear` calls `exact_linear`, so that models need no other code."""
+def reproducible_silu(x: Float[Tensor, "..."], inplace: bool = False) -> Float[Tensor, "..."]:
+    """x·σ(x) as `torch.nn.functional.silu`, differentiable, rounded from float64 where `is_reproducible`.
+
+    PyTorch's own computes the last values of each thread's part of an array by other code than the rest, as its sigmoid
+    (see `serrm.models.q_head.rounded_sigmoid`).
+    """
+    return F.silu(x.double()).to(x.dtype) if is_reproducible(x) and not inplace else F.silu(x, inplace)
+
+
+REPLACED: Mapping[Callable[..., Any], Callable[..., Any]] = {
+    F.linear: reproducible_linear,
+    F.silu: reproducible_silu,
+}
+
+
+class Reproducible(TorchFunctionMode):
+    """While active, PyTorch's functions in REPLACED call the reproducible ones, so that models need no other code."""
 
     def __torch_function__(
         self,
@@ -83,4 +98,4 @@ class ExactLinear(TorchFunctionMode):
         args: tuple[Any, ...] = (),
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
-        return (exact_linear if function is F.linear else function)(*args, **(kwargs or {}))
+        return REPLACED.get(function, function)(*args, **(kwargs or {}))

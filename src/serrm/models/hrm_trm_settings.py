@@ -12,7 +12,10 @@ if TYPE_CHECKING:
 
 
 class _CycleNumbers(SizeSettings):
-    """A separate base keeps these fields before `heads` in config.json; a run's digest depends on the order."""
+    """A base class of its own, because pydantic puts its fields before those of SequenceSettings, the first base.
+
+    The order of the fields in config.json decides a run's digest, so it has to stay.
+    """
 
     h_cycles: PositiveInt
     """Number of h cycles in a supervision step."""
@@ -24,7 +27,6 @@ class CycledSettings(SequenceSettings, _CycleNumbers):
     """Settings of HRM and TRM: h and l cycles over two states, and a Q head, which reads the prefix."""
 
     has_q_head = True
-    has_prefix = True
 
     prefix: PositiveInt
     """P, positions before the grid that hold the task type."""

@@ -1,7 +1,7 @@
 """The layers of every model: linear maps, norm, SwiGLU, attention along one axis, rotary positions.
 
-Weights are float32 parameters and are cast to the dtype of their input, so the dtype of the recurrent
-state decides the arithmetic (paper, section 2; its section A1 has the letters). Everything is post-norm.
+Weights are float32 parameters and are cast to the dtype of their input, so the dtype of the recurrent state decides the
+arithmetic (paper, section 2). Everything is post-norm. docs/glossary.md explains the letters B, I, K, D and H.
 """
 
 import math

@@ -136,7 +136,7 @@ class InputEmbedding(nn.Module, ABC):
                 f"positions are learned for {self.num_positions} cells, the puzzle has {num_positions}"
             )
         try:
-            encoding.angles(num_positions, head_dim)
+            encoding.angles(num_positions, head_dim)  # raises for a grid that it has none for
         except ValueError as error:
             raise CannotExtrapolate(f"positions: {error}") from error
 
@@ -220,7 +220,10 @@ class RecurrentModel(nn.Module):
 
 @dataclass(frozen=True)
 class SupervisionStep:
-    """The results of some slots' supervision step in training, for halting rules. `num_steps` is on the host."""
+    """The results of a piece's supervision step in training, for halting rules; B is the number of the piece's slots.
+
+    `num_steps` is on the host. `before`, the state before the step, is for custom rules: no rule here reads it.
+    """
 
     model: RecurrentModel
     tokens: Tokens

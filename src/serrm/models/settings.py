@@ -44,8 +44,9 @@ class HaltingRule(Settings):
         return 0
 
     def signal(self, step: "SupervisionStep") -> "Tensor | None":
-        """The numbers that `halts` reads, on the device, one row per slot. If it returns None, training never waits for
-        the GPU.
+        """The numbers that `halts` reads, on the device, one row per slot.
+
+        If it returns None, the rule makes no step wait for the GPU.
         """
         return None
 
@@ -59,7 +60,7 @@ class HaltingRule(Settings):
         raise NotImplementedError
 
     def loss(self, step: "SupervisionStep") -> "Tensor | None":
-        """A term to add to each puzzle's loss, of shape `b`; None for a rule that trains nothing."""
+        """A term to add to each puzzle's loss, of shape `b` as the piece; None for a rule that trains nothing."""
         return None
 
 
@@ -77,7 +78,8 @@ class FamilySettings(Settings):
 
     has_q_head: ClassVar[bool] = False  # its models have a Q head and can learn when to halt
     has_prefix: ClassVar[bool] = False  # positions precede the grid, so `fidelity.shifted_rope2d` applies
-    # What follows is for custom families (docs/howto.md); no family here sets it.
+    # The next three are hooks for custom families (docs/howto.md), which no family here sets. Two more are the fields
+    # `log` and `loss` of `StepOutput`.
     # Limits on settings by name, to which `serrm rehearse` shrinks a model.
     at_most: ClassVar[Mapping[str, int]] = {}
     # Supervision steps to score in place of `evaluate.steps`, as answers no longer change; empty: `evaluate.steps`.
@@ -119,7 +121,7 @@ class FamilySettings(Settings):
     @property
     def has_dropout(self) -> bool:
         """True if training draws dropout masks."""
-        return bool(dict(self).get("attention_dropout"))
+        return getattr(self, "attention_dropout", 0.0) > 0
 
     def build(self, sizes: ModelSizes, generator: "Rng") -> "RecurrentModel":
         """A model with random weights, as `build_model` describes it. Only here a family may import torch."""
@@ -137,6 +139,8 @@ class SizeSettings(FamilySettings):
 
 class SequenceSettings(SizeSettings):
     """Settings of a family with one feature vector per position, behind a prefix that holds the task type."""
+
+    has_prefix = True
 
     heads: PositiveInt
     """Attention heads over positions."""

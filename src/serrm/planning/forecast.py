@@ -190,7 +190,7 @@ def rate_of(params: Params, stages: Stages, execution: Execution, tflops: float 
     tokens = alphabet(run_settings.kind, side)
     stream = replace(random_stream(side, tokens.num_symbols), num_special=len(tokens.special))
     model = build_run_model(run_settings, stream).to(device).train()
-    accelerate(model, is_native=execution.native)  # not compiled, because compiling would take longer
+    accelerate(model, allows_native=execution.native)  # not compiled, because compiling would take longer
     seconds = seconds_of_step(
         Trainer(model, stream, settings, run_settings.seed, micro_batch=execution.micro_batch)
     )

@@ -12,7 +12,7 @@ from jaxtyping import UInt8
 from serrm.arrays.stream import PuzzleArrays
 from serrm.inference.evaluate import model_info, score_set
 from serrm.inference.predict import Predicted, Predictor, load_model, refusal
-from serrm.inference.votes import vote, vote_scores
+from serrm.inference.votes import count_votes, scored_set_of
 from serrm.kernels.precision import supported
 from serrm.models.layers import DTYPES
 from serrm.puzzles.task import GridTask
@@ -146,7 +146,7 @@ def _score_votes(
     if not kept:
         return {"status": NOTHING, "reason": sorted(reasons.values())[0]}
     evaluation = arc_evaluation(predictor.loaded, kept)
-    scores = vote_scores(evaluation, vote(predictor, evaluation, depths))
+    scores = scored_set_of(evaluation, count_votes(predictor, evaluation, depths))
     return {**as_dict(scores), "num_left_out": len(questions) - len(kept)}
 
 

@@ -40,6 +40,7 @@ def main(
     from serrm.training.run import train
     from serrm.training.settings import RunSettings
 
+    # Only the seconds can be refused: every text is a device until training prepares it.
     execution = parse(Execution, {"device": device, "max_seconds": seconds}, lambda _: "--seconds")
     run = parse(RunSettings, json.loads(settings.read_text(encoding="utf-8")), settings.name)
     train(run, arrays, target, scratch, execution)

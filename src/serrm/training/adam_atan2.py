@@ -50,6 +50,7 @@ class AdamAtan2(torch.optim.Optimizer):
             gradients, states = [p.grad for p in parameters], [self.state[p] for p in parameters]
             means, squares = ([state[name] for state in states] for name in ("mean", "square"))
             torch._foreach_add_([state["step"] for state in states], 1)
+            # A parameter has a gradient at every step or at none, so all these counts are equal.
             num_steps = float(states[0]["step"])
             is_native = self.is_native and can_update([*parameters, *gradients, *means, *squares])
             (adam_atan2 if is_native else plain_adam_atan2)(

@@ -119,7 +119,8 @@ def check(checkpoint: Path) -> None:
 
 def misfit_of(error: RuntimeError) -> str:
     """The first weight that is missing, unknown or of another shape, by an error of a model's `load_state_dict`."""
-    return str(error).splitlines()[:2][-1].strip()
+    title_and_first = str(error).splitlines()[:2]  # the first weight is on the second line, if there is one
+    return title_and_first[-1].strip()
 
 
 def read_weights(checkpoint: Path) -> dict[str, Tensor]:

@@ -4,12 +4,12 @@ The train stage writes it below data/, and tabulate gathers those of all runs fo
 """
 
 import csv
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from serrm.core.files import csv_text, write_whole
 
-Record = Mapping[str, int | float]
+Record = dict[str, int | float]  # a line of the training log
 COUNTS = ("step", "samples")
 GATHERED = "training.csv"  # the logs of all runs of a profile
 NAMES = ("run", "task")  # columns of the gathered logs

@@ -41,11 +41,11 @@ from serrm.models.layers import DTYPES
 from serrm.models.recurrence import RecurrentModel, SupervisionStep
 from serrm.training.base import trained_parameters
 from serrm.training.cross_entropy import PAD
+from serrm.training.log import Record
 from serrm.training.settings import Fidelity, TrainSettings
 from serrm.training.sign_sgd import update_rows
 from serrm.training.slots import Piece, PieceResult, Slots, empty_slots, seed_dropout, to_device
 
-Record = dict[str, int | float]  # a line of the training log
 EXAMPLE = ("tokens", "targets", "task_types")  # what a slot holds of its example
 
 

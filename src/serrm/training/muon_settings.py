@@ -15,7 +15,7 @@ class MuonSettings(OptimizerSettings):
     kind: Literal["muon"] = "muon"
 
     def build(self, model: "RecurrentModel", train: "TrainSettings") -> Any:
-        """A Muon with an Adam-atan2, whose moments decay by the `betas` of the training."""
+        """A Muon with an Adam-atan2: Adam-atan2's moments decay by `train.betas`, Muon's momentum always by 0.95."""
         from serrm.training.muon import build_muon
 
         return build_muon(model, train.betas, train.weight_decay)

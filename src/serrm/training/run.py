@@ -31,7 +31,8 @@ from serrm.models.build import build_model
 from serrm.models.flops import flops
 from serrm.models.recurrence import RecurrentModel, num_parameters
 from serrm.training import checkpoint as ckpt
-from serrm.training.loop import Record, Trainer
+from serrm.training.log import Record
+from serrm.training.loop import Trainer
 from serrm.training.settings import RunSettings
 from serrm.training.trial import estimate
 
@@ -132,12 +133,10 @@ class TrainingRun:
         elif run.train.init_from is not None:
             self.initial_sha256 = load_initial(model, Path(run.train.init_from))
         self.compiles = run.train.compile and self.device.type != "cpu"
-        accelerate(model, is_native=execution.native, compiles=self.compiles)
+        accelerate(model, allows_native=execution.native, compiles=self.compiles)
         precision = run.train.precision if config is None else config["training"]["precision"]
         self.precision: str = processes.collect(resolved_precision(precision, self.device))[0]
-        self.arithmetic = arithmetic(
-            self.precision, self.device, is_native=execution.native, compiles=self.compiles
-        )
+        self.arithmetic = arithmetic(model, self.precision)
         self.trainer = self._trainer(model, stream, self.precision)
         if newest is not None:
             self._resume(newest)

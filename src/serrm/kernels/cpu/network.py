@@ -15,13 +15,13 @@ from serrm.kernels.cpu.build import has_kernels, library
 from serrm.models.layers import Attention, Rotation, SwiGLU
 from serrm.models.recurrence import Network, Residual
 
-LANES = 16  # numbers that an instruction takes at once
+LANES = 16  # float32 numbers of a vector in the kernels, which is one register (AVX-512) or two (AVX2)
 # Enough work for a thread between two barriers, with intermediate results that still fit its cache.
 ROWS_PER_THREAD = 480
 # The gradients of the weights are added up after every block of this many rows of the backward pass.
 ROWS_OF_GRADIENT = 2048
 
-State = Float[Tensor, "*positions D"]
+Rows = Float[Tensor, "*positions D"]  # one state, as rows of features
 Weight = Float32[Tensor, "num_out num_in"]
 
 
@@ -76,8 +76,8 @@ class GatedCall(ctypes.Structure):
     _fields_ = tuple((name, ctypes.c_int64) for name in ("rows", "width", "inner", "threads"))
 
     def forward(
-        self, x: State, packs: Packs, *, is_kept: bool
-    ) -> tuple[State, Float32[Tensor, " rows"], Float[Tensor, "rows twice_inner"] | None]:
+        self, x: Rows, packs: Packs, *, is_kept: bool
+    ) -> tuple[Rows, Float32[Tensor, " rows"], Float[Tensor, "rows twice_inner"] | None]:
         """The output, one over the root mean squares, and gates and ups if `is_kept`."""
         y, scale = torch.empty_like(x), torch.empty(self.rows)
         kept = torch.empty(self.rows, 2 * self.inner, dtype=x.dtype) if is_kept else None
@@ -85,10 +85,11 @@ class GatedCall(ctypes.Structure):
         library(x.dtype).gated_forward(ctypes.byref(self), *map(_at, tensors))
         return y, scale, kept
 
-    def backward(
-        self, saved: tuple[Tensor, ...], dy: State, packs: Packs, gradients: WeightGradients
-    ) -> State:
-        """The gradient of x, from x and the results of `forward`; adds those of the weights to `gradients`."""
+    def backward(self, saved: tuple[Tensor, ...], dy: Rows, packs: Packs, gradients: WeightGradients) -> Rows:
+        """The gradient of x, from x and the results of `forward`; adds those of the weights to `gradients`.
+
+        `changes` has room for the gradients of gates and ups.
+        """
         x, dx, (is_added, d_gate_up, d_down) = saved[0], torch.empty_like(saved[0]), gradients.room()
         rows = min(int(self.rows), ROWS_OF_GRADIENT)
         sizes = (self.width, self.inner, 2 * self.inner)
@@ -101,7 +102,10 @@ class GatedCall(ctypes.Structure):
 
 
 class AttentionCall(ctypes.Structure):
-    """`struct Attention` of sublayers.cpp, norm(x + attention(x)): outer × length × inner rows, over `length`."""
+    """`struct Attention` of sublayers.cpp, norm(x + attention(x)): outer × length × inner rows, over `length`.
+
+    `inner` is the product of the axes between the attended one and the features.
+    """
 
     _fields_ = (
         *((name, ctypes.c_int64) for name in ("outer", "length", "inner", "width")),
@@ -122,12 +126,12 @@ class AttentionCall(ctypes.Structure):
         return min(int(self.outer), -(-rows // (int(self.length) * int(self.inner))))
 
     def forward(
-        self, x: State, packs: Packs, *, is_kept: bool
+        self, x: Rows, packs: Packs, *, is_kept: bool
     ) -> tuple[
-        State,
+        Rows,
         Float32[Tensor, " rows"],
         Float[Tensor, "kept qkv"],
-        Float[Tensor, "kept across"],
+        Float[Tensor, "kept heads_width"],
         Float32[Tensor, "rows heads 2"] | None,
     ]:
         """The output, one over the root mean squares, then what the backward pass needs.
@@ -136,21 +140,19 @@ class AttentionCall(ctypes.Structure):
         scores into weights. Without `is_kept`, the first two do not cover every row, and the last is None.
         """
         outer = self.outer if is_kept else self.chunk
-        rows, across = outer * self.length * self.inner, self.heads * self.head_dim
+        rows, heads_width = outer * self.length * self.inner, self.heads * self.head_dim
         y, scale = torch.empty_like(x), torch.empty(x.numel() // self.width)
-        kept, mixed = (torch.empty(rows, size, dtype=x.dtype) for size in (3 * across, across))
+        kept, mixed = (torch.empty(rows, size, dtype=x.dtype) for size in (3 * heads_width, heads_width))
         softmax = torch.empty(rows, self.heads, 2) if is_kept else None
         pointers = map(_at, (x, packs[0].forward, packs[1].forward, y, scale, kept, mixed, softmax))
         library(x.dtype).attention_forward(ctypes.byref(self), *pointers, ctypes.c_int64(self.chunk))
         return y, scale, kept, mixed, softmax
 
-    def backward(
-        self, saved: tuple[Tensor, ...], dy: State, packs: Packs, gradients: WeightGradients
-    ) -> State:
+    def backward(self, saved: tuple[Tensor, ...], dy: Rows, packs: Packs, gradients: WeightGradients) -> Rows:
         """The gradient of x, from x and the results of `forward`; adds those of the weights to `gradients`."""
         dx, (is_added, d_qkv, d_out) = torch.empty_like(saved[0]), gradients.room()
-        x, across, group = saved[0], self.heads * self.head_dim, self.outer_parts(ROWS_OF_GRADIENT)
-        rows, sizes = group * self.length * self.inner, (self.width, across, 3 * across)
+        x, heads_width, group = saved[0], self.heads * self.head_dim, self.outer_parts(ROWS_OF_GRADIENT)
+        rows, sizes = group * self.length * self.inner, (self.width, heads_width, 3 * heads_width)
         dz, d_mixed, changes = (torch.empty(rows, size, dtype=x.dtype) for size in sizes)
         weights = (packs[0].backward, packs[1].backward)
         before = map(_at, (*saved, dy, *weights, dz, d_mixed, changes, dx))
@@ -172,7 +174,7 @@ class NativeNetwork:
     def __init__(self, network: Network, dtype: torch.dtype) -> None:
         self.layers = [[NativeSublayer(part, dtype) for part in parts] for parts in _sublayers(network)]
 
-    def __call__(self, x: State, injection: State, rotation: Rotation | None) -> State:
+    def __call__(self, x: Rows, injection: Rows, rotation: Rotation | None) -> Rows:
         """One application: x + injection through every sublayer, the first of a layer with the rotation."""
         x = (x + injection).contiguous()
         for position_mixer, *sublayers in self.layers:
@@ -222,11 +224,11 @@ class NativeSublayer:
         # One tensor stands for the weights in all applications, so that autograd asks for their gradients once.
         self.handle: Tensor = _Weights.apply(*self.weights, self.gradients)  # type: ignore[no-untyped-call]
 
-    def __call__(self, x: State, rotation: Rotation | None) -> State:
+    def __call__(self, x: Rows, rotation: Rotation | None) -> Rows:
         """The sublayer, differentiable where gradients are on; features have no positions to rotate."""
         call = self._call(x, rotation)
         if torch.is_grad_enabled() and (x.requires_grad or self.weights[0].requires_grad):
-            y: State = _Differentiable.apply(x, self.handle, self.packs, self.gradients, call, rotation)  # type: ignore[no-untyped-call]
+            y: Rows = _Differentiable.apply(x, self.handle, self.packs, self.gradients, call, rotation)  # type: ignore[no-untyped-call]
             return y
         return call.forward(x, self.packs, is_kept=False)[0]
 
