@@ -1,8 +1,8 @@
 """Read params.yaml and the other params files in `profiles/`, check them as a whole, compose settings.
 
 The settings of a run are composed of several sections of the file (`Params._sections`). DVC tracks the values of
-params.yaml directly, so a stage re-runs when a value that it uses has changed. An entry of
-`tasks` is a data set with its scoring; `task_of` gives its task, the key of its record in TASKS.
+params.yaml directly, so a stage re-runs when a value that it uses has changed. An entry of `tasks` is a data set with
+its scoring; `task_of` gives its task, the key of its record in TASKS.
 """
 
 import re
@@ -126,9 +126,8 @@ class Params(Settings):
             self.download_settings(data_set)
             self.augment_settings(data_set)
             self.array_settings(data_set)
-            for model in self.recipes.get(
-                data_set, {}
-            ):  # before a run's changes; also those that no run uses
+            # Recipes before the changes of runs; also those that no run uses.
+            for model in self.recipes.get(data_set, {}):
                 self._compose(
                     RunSection(task=data_set, model=model, seed=0, init=RANDOM), f"{data_set}-{model}-s0"
                 )

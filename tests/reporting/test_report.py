@@ -56,7 +56,7 @@ from tests.reporting.conftest import (
 
 ROOT, GOLDEN = Path(__file__).parents[2], Path(__file__).parent / "golden"
 PAPER = (ROOT / "src/serrm/reporting/paper.yaml").read_text(encoding="utf-8")
-IN_README = ["claims", "published"]
+IN_README = ["claims", "published", "gpu_sudoku"]
 
 
 def texts_of(folder):
