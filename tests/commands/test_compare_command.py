@@ -133,7 +133,7 @@ def test_differences_without_a_line_are_told_and_all_is_advised_once(
     assert "--all" in capsys.readouterr().out
     assert main(["compare", "--all"]) == 0
     output = capsys.readouterr().out
-    assert "4 other numbers are only in workspace" in output and "--all" not in output
+    assert "4 other numbers only in workspace" in output and "--all" not in output
 
 
 @pytest.mark.usefixtures("project")

@@ -165,7 +165,7 @@ def test_a_score_of_one_side_has_a_line_without_a_difference() -> None:
         ("trm", "old", "fsr"): (10, None),
         ("hrm", "9x9", "fsr"): (None, 25),
     }
-    assert summary(result) == "1 scores are those of old; 1 score is only in old; 3 scores are only in new"
+    assert summary(result) == "1 score the same as in old; 1 score only in old; 3 scores only in new"
     sides = {score["verdict"]: (score["first"], score["second"]) for score in as_json(result)["scores"]}
     assert sides[ONLY_FIRST][1] is None and sides[ONLY_SECOND][0] is None
 
@@ -193,6 +193,41 @@ def test_the_name_of_a_set_may_be_any_word(name: str) -> None:
         part["steps"][8] |= {"fsr": rate, "fsr_lo": rate, "fsr_hi": rate}
         sides.append(run_scores("made", "trm", {name: part}))
     assert comparison_of(*sides).num_others == 1
+
+
+def test_a_score_that_only_some_seeds_have_gets_no_line_but_is_counted() -> None:
+    def seed(number: int, rate: float | None) -> Evaluation:
+        part = scored(100)
+        if rate is not None:
+            part["steps"][16] |= {"gpa": rate, "gpa_lo": rate, "gpa_hi": rate}
+        return run_scores("made", "trm", {"9x9": part}, seed=number, name=f"sudoku-trm-s{number}")
+
+    result = compared(revision("old", seed(0, 0.5)), revision("new", seed(0, 0.9), seed(1, None)))
+    assert [line.metric for line in result.lines] == ["fsr"]
+    assert result.num_others == 1
+
+
+def test_headline_steps_are_those_of_the_variants_first_seeds() -> None:
+    """Also where the names of the runs differ."""
+    result = compared(revision("old", run(100)), revision("new", run(100, seed=1, headline_steps=8)))
+    assert result.headline_changes == {("sudoku-trm-s1", "9x9"): (16, 8, 8)}
+
+
+def test_a_refused_set_of_one_side_is_a_difference() -> None:
+    refused = {"status": "cannot_extrapolate", "side": 16, "reason": "too large"}
+    sides = [
+        run_scores("made", "trm", {"9x9": scored(100)} | sets)
+        for sets in ({"16x16": refused}, {}, {"16x16": refused | {"side": 25}})
+    ]
+    assert not comparison_of(sides[0], sides[1]).is_same and not comparison_of(sides[0], sides[2]).is_same
+    assert comparison_of(sides[0], sides[0]).is_same
+
+
+def test_a_new_run_without_scores_is_in_the_summary() -> None:
+    refused = {"status": "cannot_extrapolate", "side": 16, "reason": "too large"}
+    new = run_scores("made", "hrm", {"16x16": refused})
+    text = summary(compared(revision("old", run(100)), revision("new", run(100), new)))
+    assert text == "1 score the same as in old; 1 run or set only in new"
 
 
 def test_a_set_that_only_some_seeds_have_gets_no_line() -> None:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from serrm.reporting.comparison import Comparison, Line
 
 NUM_NAMES = 8  # of runs, or of sets of runs, in a line
+LONG_NAME = 24  # characters of a revision's name that leave room for the scores in a table
 WIDE = 250  # characters of a line off a terminal, so that no line of a table is folded
 FIRST = typer.Argument("HEAD", metavar="[A]", help="The revision to compare with.", show_default=False)
 SECOND = typer.Argument("workspace", metavar="[B]", help="The other revision.", show_default=False)
@@ -140,14 +141,13 @@ def scores_table(comparison: "Comparison", lines: "Sequence[Line]", *, has_steps
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    from serrm.reporting.comparison import ONLY_FIRST, ONLY_SECOND, SAME
+    from serrm.reporting.comparison import ONLY_FIRST, ONLY_SECOND, SAME, UNKNOWN
     from serrm.reporting.paper import set_name
 
-    verdicts = {
-        ONLY_FIRST: f"only in {comparison.first.name}",
-        ONLY_SECOND: f"only in {comparison.second.name}",
-    }
-
+    names = [comparison.first.name, comparison.second.name]
+    if max(map(len, names)) > LONG_NAME:
+        names = ["the first", "the second"]
+    verdicts = {ONLY_FIRST: f"only in {names[0]}", ONLY_SECOND: f"only in {names[1]}"}
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     for name in ("run", "set", "metric"):
         table.add_column(name, overflow="fold")
@@ -165,6 +165,8 @@ def scores_table(comparison: "Comparison", lines: "Sequence[Line]", *, has_steps
         ]
         mark = "" if line.are_pairs else "*"
         difference = "" if line.difference is None or line.verdict == SAME else f"{line.difference}{mark}"
+        if line.verdict == UNKNOWN and line.difference is not None:
+            difference = f"{line.difference.value:+.2f}"
         word = verdicts.get(line.verdict, line.verdict)
         table.add_row(line.run, set_name(line.set), metric, *scores, difference, word)
     return table
@@ -172,12 +174,13 @@ def scores_table(comparison: "Comparison", lines: "Sequence[Line]", *, has_steps
 
 def notes(comparison: "Comparison", root: Path, *, has_all: bool) -> Iterator[str]:
     """Remarks beneath the table: what intervals do not cover, and what else differs."""
-    from serrm.reporting.comparison import SAME, UNCLEAR
+    from serrm.reporting.comparison import SAME, UNCLEAR, UNKNOWN
     from serrm.reporting.paper import set_name
     from serrm.reporting.seeds import seed_spreads
 
     yield from _headline_changes(comparison)
     changed = [line for line in comparison.of_both if line.verdict != SAME]
+    changed = [line for line in changed if line.verdict != UNKNOWN]  # the notes are on intervals
     if not all(line.are_pairs for line in changed):
         yield (
             "* The interval takes both samples as independent: the puzzles differ, or the score is not kept puzzle by "
@@ -198,20 +201,22 @@ def notes(comparison: "Comparison", root: Path, *, has_all: bool) -> Iterator[st
         if names:
             more = len(names) - NUM_NAMES
             parts = [*names[:NUM_NAMES], *([f"{more} more"] if more > 0 else [])]
-            yield f"Only in {revision.name}: {', '.join(parts)}."
+            yield f"Only in {revision.name}: {'; '.join(parts)}."
     yield from _others(comparison, has_all=has_all)
 
 
 def _others(comparison: "Comparison", *, has_all: bool) -> Iterator[str]:
     """The counts of numbers without a line, those that differ and those that only one revision has."""
-    where = "in curves, searches or equivariance"
+    from serrm.reporting.comparison import counted
+
+    where = "in curves, searches, equivariance or facts about sets"
     if not has_all:
         where = f"after other steps or of other metrics (see --all), {where}"
     if num := comparison.num_others:
-        yield f"{num} other numbers differ: {where}."
+        yield f"{counted(num, 'other number')} {'differs' if num == 1 else 'differ'}: {where}."
     for revision, num in zip((comparison.first, comparison.second), comparison.num_only, strict=True):
         if num:
-            yield f"{num} other numbers are only in {revision.name}: {where}."
+            yield f"{counted(num, 'other number')} only in {revision.name}: {where}."
 
 
 def _headline_changes(comparison: "Comparison") -> Iterator[str]:

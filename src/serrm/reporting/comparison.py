@@ -10,10 +10,8 @@ from math import isnan
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-import numpy as np
-
 from serrm.reporting.changes import changes_of
-from serrm.reporting.results import Key, Score, are_pairs, difference, grouped, score
+from serrm.reporting.results import Key, Results, Score, are_pairs, difference, grouped, score
 from serrm.reporting.revisions import WORKSPACE, Revision, active_profile, read_revision
 from serrm.scoring.intervals import Difference
 from serrm.scoring.metrics import MEAN, Metric, metrics_of
@@ -127,22 +125,33 @@ def compared(first: Revision, second: Revision, *, has_all: bool = False) -> Com
         num_only=(sum(num for _, num, _ in others), sum(num for *_, num in others)),
         only=(tuple(_missing(first, second)), tuple(_missing(second, first))),
         settings={name: settings for name, settings in changes.items() if settings},
-        headline_changes=dict(_headline_changes(first, second)),
+        headline_changes=dict(_headline_changes(first_runs, second_runs)),
     )
 
 
-Sides = tuple[
-    Sequence[Evaluation], Sequence[Evaluation]
-]  # all seeds at both revisions; one side may have none
+# All seeds of a variant at both revisions; one side may have none.
+Sides = tuple[Sequence[Evaluation], Sequence[Evaluation]]
 
 
 def _lines(key: Key, runs: Sides, *, has_all: bool) -> Iterator[Line]:
-    """The scores of a variant on a data set that all its seeds have at both revisions, or that only one side has."""
+    """The scores of a variant on a data set that all its seeds have at both revisions, or that only one side has.
+
+    A score that some seeds of a side have and others have not is left out.
+    """
     records = metrics_of((runs[1] or runs[0])[0].kind)
     for name, steps in _scored(runs, has_all=has_all):
-        for metric, record in records.items():
-            first, second = (score(seeds, metric, name, steps) if seeds else None for seeds in runs)
-            if (first or second) and (has_all or record.is_listed):
+        for metric in [metric for metric, record in records.items() if has_all or record.is_listed]:
+            counts = [
+                sum(metric in run.scored[name].steps.get(steps, {}) for run in side if name in run.scored)
+                for side in runs
+            ]
+            if any(0 < count < len(side) for count, side in zip(counts, runs, strict=True)):
+                continue
+            first, second = (
+                score(side, metric, name, steps) if count else None
+                for count, side in zip(counts, runs, strict=True)
+            )
+            if first or second:
                 yield _line(key, runs, name, metric, steps, first, second)
 
 
@@ -172,16 +181,19 @@ def _headline_steps(first: ScoredSet, second: ScoredSet) -> int | None:
 
 
 def _headline_changes(
-    first: Revision, second: Revision
+    first: Results, second: Results
 ) -> Iterator[tuple[tuple[str, str], tuple[int, int, int | None]]]:
-    """(run, set) pairs whose headline steps differ, with both numbers and the one after which they are compared."""
-    for run in second.runs:
-        second_sets = second.runs[run].scored
-        first_sets = first.runs[run].scored if run in first.runs else {}
+    """(run, set) pairs whose headline steps differ, with both numbers and the one after which they are compared.
+
+    Of several seeds the first ones tell, as for the lines.
+    """
+    for key in [key for key in second if key in first]:
+        first_sets, second_sets = first[key][0].scored, second[key][0].scored
         for name in [name for name in second_sets if name in first_sets]:
             steps = first_sets[name].headline_steps, second_sets[name].headline_steps
             if steps[0] != steps[1]:
-                yield (run, name), (*steps, _headline_steps(first_sets[name], second_sets[name]))
+                common = _headline_steps(first_sets[name], second_sets[name])
+                yield (second[key][0].name, name), (*steps, common)
 
 
 def _line(
@@ -216,11 +228,9 @@ def _line(
 
 
 def _are_equal(first: Score, second: Score) -> bool:
-    """True if the seeds' values and intervals are equal, and the outcomes of the same puzzles."""
-    if np.shape(first.seeds) != np.shape(second.seeds):
-        return False
-    has_equal_numbers = np.array_equal(first.seeds, second.seeds, equal_nan=True)
-    return has_equal_numbers and (not are_pairs(first, second) or first.outcomes == second.outcomes)
+    """True if the seeds' values are equal, and the outcomes of the same puzzles. Intervals follow from the scores."""
+    values = [[value for value, *_ in side.seeds] for side in (first, second)]
+    return values[0] == values[1] and (not are_pairs(first, second) or first.outcomes == second.outcomes)
 
 
 def verdict(delta: Difference, metric: Metric) -> str:
@@ -255,9 +265,7 @@ def _others(first: Evaluation, second: Evaluation, lines: Iterable[Line]) -> tup
         for line in lines
         if line.key == (second.task, second.variant)
     }
-    unmatched = {
-        name for name in first.sets | second.sets if not (name in first.scored and name in second.scored)
-    }
+    unmatched = first.scored.keys() ^ second.scored.keys()
     first_numbers, second_numbers = (
         {
             key: number
@@ -304,27 +312,38 @@ def summary(comparison: Comparison) -> str:
     """The comparison in one line."""
     name, num = comparison.first.name, len(comparison.of_both)
     if comparison.is_same:
-        return f"the same as {name} to the last digit ({num} scores)"
+        return f"the same as {name} to the last digit ({counted(num, 'score')})"
     changed = [line for line in comparison.of_both if line.verdict != SAME]
     counts = {word: sum(line.verdict == word for line in changed) for word in DIFFERENT}
     verdicts = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
-    parts = [f"{len(changed)} of {num} scores differ from {name}{f' ({verdicts})' if verdicts else ''}"]
+    parts = [
+        f"{len(changed)} of {counted(num, 'score')} differ from {name}{f' ({verdicts})' if verdicts else ''}"
+    ]
     if not changed:
-        parts = [f"{num} scores are those of {name}"]
-        if comparison.num_others:
-            parts = [f"{parts[0]}, {comparison.num_others} other numbers differ"]
+        others = comparison.num_others
+        parts = [f"{counted(num, 'score')} the same as in {name}"]
+        parts += [f"{counted(others, 'other number')} different"] if others else []
     if comparison.headline_changes:
-        parts.append(f"{len(comparison.headline_changes)} headlines are after another number of steps")
-    for revision, word, num_others in zip(
-        (comparison.first, comparison.second), (ONLY_FIRST, ONLY_SECOND), comparison.num_only, strict=True
+        parts.append(f"{counted(len(comparison.headline_changes), 'headline')} after another number of steps")
+    for revision, word, num_others, names in zip(
+        (comparison.first, comparison.second),
+        (ONLY_FIRST, ONLY_SECOND),
+        comparison.num_only,
+        comparison.only,
+        strict=True,
     ):
         if num_scores := sum(line.verdict == word for line in comparison.lines):
-            parts.append(
-                f"{num_scores} {'score is' if num_scores == 1 else 'scores are'} only in {revision.name}"
-            )
-        elif num_others:
-            parts.append(f"{num_others} other numbers are only in {revision.name}")
+            parts.append(f"{counted(num_scores, 'score')} only in {revision.name}")
+        elif names:
+            parts.append(f"{counted(len(names), 'run or set', 'runs or sets')} only in {revision.name}")
+        if num_others:
+            parts.append(f"{counted(num_others, 'other number')} only in {revision.name}")
     return "; ".join(parts)
+
+
+def counted(num: int, one: str, several: str = "") -> str:
+    """A number with its noun, such as "1 score" or "2 scores"."""
+    return f"{num} {one if num == 1 else several or one + 's'}"
 
 
 def _no_nan(numbers: Score | Difference, names: Iterable[str]) -> dict[str, float | None]:
