@@ -32,6 +32,7 @@ POINTS_PER_PERCENT: Final = 2.6  # type points that one percent of puzzles solve
 LABEL_HEIGHT: Final = 10.5  # type points
 LABEL_OFFSET: Final = 9  # type points from a marker to its label
 DECADES_PER_CHARACTER: Final = 0.05  # width of a label's character on the axis of FLOPs, in powers of ten
+MARKER_DECADES: Final = 0.02  # half the width of a marker, likewise
 DECADES_TO_LABEL: Final = 0.1  # the gap between a marker and its label, likewise
 # Another marker is beside one, and would be hidden by a label, within these bounds.
 NEIGHBOUR_FLOPS: Final = (1.3, 3.0)  # ratio of FLOPs
@@ -204,8 +205,9 @@ def picture(points: Sequence[FlopsPoint]) -> str:
             axes.plot(point.flops, point.solved, marker, markersize=7, markerfacecolor=face, color=colour)
             if point.by != OURS:
                 name = point.system.partition(",")[0]
-                labels.setdefault(f"{name} ≈" if point.is_estimated else name, point)
-        for label, (is_left, lowered) in _place_labels(labels).items():
+                label = f"{name} ≈" if point.is_estimated else name
+                labels[label] = max(labels.get(label, point), point, key=lambda system: system.flops)
+        for label, (is_left, lowered) in _place_labels(labels, points).items():
             marker_at = labels[label].flops, labels[label].solved
             offset = (-LABEL_OFFSET if is_left else LABEL_OFFSET, -3 - lowered)
             side = "right" if is_left else "left"
@@ -222,16 +224,21 @@ def picture(points: Sequence[FlopsPoint]) -> str:
         return figures.svg_text(figures.framed(figure, "Hard Sudoku by training FLOPs", caption(points)))
 
 
-def _place_labels(labels: Mapping[str, FlopsPoint]) -> dict[str, tuple[bool, float]]:
-    """Place labels so that no two overlap: (is left of its marker, type points by which it is lowered) by label.
+def _place_labels(
+    labels: Mapping[str, FlopsPoint], points: Sequence[FlopsPoint]
+) -> dict[str, tuple[bool, float]]:
+    """Place labels so that they hide no marker and no other label.
 
-    A label stands left if another marker is beside its own, to the right. From the top down, a label that would overlap
-    an earlier one goes below it.
+    The result is (is left of its marker, type points by which it is lowered) by label. A label stands left if another
+    labelled marker is beside its own, to the right. From the top down, a label that would overlap an earlier one or the
+    marker of a point goes below it.
     """
-    spans, places = (
-        list[tuple[float, float, float]](),
-        dict[str, tuple[bool, float]](),
-    )  # (start, end, height)
+    markers = [
+        (x - MARKER_DECADES, x + MARKER_DECADES, point.solved * POINTS_PER_PERCENT)
+        for point in points
+        for x in [math.log10(point.flops)]
+    ]
+    spans, places = markers, dict[str, tuple[bool, float]]()  # (start, end, height) of what is there already
     nearest, farthest = NEIGHBOUR_FLOPS
     for label, point in sorted(labels.items(), key=lambda item: -item[1].solved):
         is_left = any(
