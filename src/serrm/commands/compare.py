@@ -174,13 +174,12 @@ def scores_table(comparison: "Comparison", lines: "Sequence[Line]", *, has_steps
 
 def notes(comparison: "Comparison", root: Path, *, has_all: bool) -> Iterator[str]:
     """Remarks beneath the table: what intervals do not cover, and what else differs."""
-    from serrm.reporting.comparison import SAME, UNCLEAR, UNKNOWN
+    from serrm.reporting.comparison import UNCLEAR, UNKNOWN
     from serrm.reporting.paper import set_name
     from serrm.reporting.seeds import seed_spreads
 
     yield from _headline_changes(comparison)
-    changed = [line for line in comparison.of_both if line.verdict != SAME]
-    changed = [line for line in changed if line.verdict != UNKNOWN]  # the notes are on intervals
+    changed = [line for line in comparison.different if line.verdict != UNKNOWN]  # the notes are on intervals
     if not all(line.are_pairs for line in changed):
         yield (
             "* The interval takes both samples as independent: the puzzles differ, or the score is not kept puzzle by "

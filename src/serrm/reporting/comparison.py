@@ -72,6 +72,11 @@ class Comparison:
         return [line for line in self.lines if line.difference is not None]
 
     @property
+    def different(self) -> list[Line]:
+        """The lines of scores that both revisions have and that differ."""
+        return [line for line in self.of_both if line.verdict != SAME]
+
+    @property
     def changed(self) -> list[Line]:
         """The lines of scores that differ or that only one revision has."""
         return [line for line in self.lines if line.verdict != SAME]
@@ -313,7 +318,7 @@ def summary(comparison: Comparison) -> str:
     name, num = comparison.first.name, len(comparison.of_both)
     if comparison.is_same:
         return f"the same as {name} to the last digit ({counted(num, 'score')})"
-    changed = [line for line in comparison.of_both if line.verdict != SAME]
+    changed = comparison.different
     counts = {word: sum(line.verdict == word for line in changed) for word in DIFFERENT}
     verdicts = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
     parts = [
