@@ -59,13 +59,13 @@ class Project:
         compile_all = [sys.executable, "-m", "compileall", "-q", "src", "stages"]
         subprocess.run(compile_all, cwd=root, check=True)
         params = yaml.safe_load((root / "profiles" / "ci.yaml").read_text())
-        task, model = params["tasks"]["sudoku"], params["models"]["se_rrm"]
-        task["download"]["source"] |= {"num_train": 32, "num_test": 4, "num_16x16": 0, "num_25x25": 0}
-        task["augment"]["num_test_sizes"] = {"4x4": 4}
-        task["evaluate"] |= {"steps": [1, 4], "curve_puzzles": 2, "test_time_compute": None}
+        section, model = params["data_sets"]["sudoku"], params["models"]["se_rrm"]
+        section["download"]["source"] |= {"num_train": 32, "num_test": 4, "num_16x16": 0, "num_25x25": 0}
+        section["augment"]["num_test_sizes"] = {"4x4": 4}
+        section["evaluate"] |= {"steps": [1, 4], "curve_puzzles": 2, "test_time_compute": None}
         model |= {"width": 16, "heads": 1}
         params["recipes"]["sudoku"]["se_rrm"] |= {"batch_size": 4, "steps": 60, "log_every": 10}
-        params |= {"tasks": {"sudoku": task}, "runs": {NAME: params["runs"][NAME]}}
+        params |= {"data_sets": {"sudoku": section}, "runs": {NAME: params["runs"][NAME]}}
         params["recipes"] = {"sudoku": params["recipes"]["sudoku"]}
         (root / "params.yaml").write_text(yaml.safe_dump(params))
         execution = {"device": "cpu", "threads": 1, "checkpoint_seconds": 0.5}

@@ -23,7 +23,7 @@ HEAD = """# Reference of params.yaml
 
 Written by `make docs` from the settings classes; do not edit. params.yaml and the files in `profiles/` have this form.
 An unknown key or a wrong value is an error that names the key. Three levels are merged, and the later one wins:
-`models.<model>`, `recipes.<task>.<model>`, the `changes` of a run. Keys without a default are required.
+`models.<model>`, `recipes.<data_set>.<model>`, the `changes` of a run. Keys without a default are required.
 A text that begins with names in parentheses is about a key that only these models, sources or tasks have.
 """
 TAGS = {  # fields that choose one of several classes, and so have no text in any of them
@@ -46,12 +46,14 @@ def page() -> str:
     lines = [HEAD.rstrip(), *section("Top level", {"": config.Params}, depth=0)]
     lines += section("Model: `models.<model>`", FAMILIES)
     (recipe,) = classes(run["train"].annotation)
-    lines += section("Recipe: `models.<model>.train`, `recipes.<task>.<model>`", {"": recipe})
-    lines += section("Source: `tasks.<task>.download.source`", sources)
-    lines += section("Puzzles: `tasks.<task>.augment`", {name: task.subset for name, task in TASKS.items()})
-    lines += section("Augmentations: `tasks.<task>.arrays`", {"": config.ArraySettings})
+    lines += section("Recipe: `models.<model>.train`, `recipes.<data_set>.<model>`", {"": recipe})
+    lines += section("Source: `data_sets.<data_set>.download.source`", sources)
+    lines += section(
+        "Puzzles: `data_sets.<data_set>.augment`", {name: task.subset for name, task in TASKS.items()}
+    )
+    lines += section("Augmentations: `data_sets.<data_set>.arrays`", {"": config.ArraySettings})
     (evaluate,) = classes(scoring["evaluate"].annotation)
-    lines += section("Scoring: `tasks.<task>.evaluate`", {"": evaluate})
+    lines += section("Scoring: `data_sets.<data_set>.evaluate`", {"": evaluate})
     lines += section("Further test set: `tests.<name>`", {"": config.FileTests})
     lines += section("Run: `runs.<run>`", {"": config.RunSection})
     lines += section("Faults of the published code: `fidelity`", {"": config.Fidelity})
@@ -84,8 +86,8 @@ def table(kind: type[BaseModel], parent: str, depth: int) -> Iterator[tuple[str,
     """Key, values, default and text of every field of a class, and of the classes inside."""
     for name, field in kind.model_fields.items():
         key = f"{parent}{name}"
-        if name == "seed" and "task" not in kind.model_fields:
-            continue  # tasks.<task>.seed, added to every section
+        if name == "seed" and "data_set" not in kind.model_fields:
+            continue  # data_sets.<data_set>.seed, added to every section
         text = field.description or TAGS.get(key)
         if text is None:
             raise ValueError(f"{key} of {kind.__name__} has no docstring")

@@ -1,4 +1,4 @@
-"""data/<profile>/raw → data/<profile>/augmented/<task>: seeded subsets as checked, typed Parquet.
+"""data/<profile>/raw → data/<profile>/augmented/<data_set>: seeded subsets as checked, typed Parquet.
 
 Chooses the puzzles to augment and to score; nothing is augmented here. There is one file per set, and one for all
 pairs of ARC-AGI-1 or -2.
@@ -12,7 +12,7 @@ from serrm.core.project import PARAMS, Layout
 
 
 def augment(
-    data_set: str = typer.Argument(..., metavar="DATA_SET", help="An entry of `tasks` in params.yaml."),
+    data_set: str = typer.Argument(..., metavar="DATA_SET", help="An entry of `data_sets` in params.yaml."),
 ) -> None:
     """Draw the training and test puzzles of a data set and check every answer.
 

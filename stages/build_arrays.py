@@ -1,4 +1,4 @@
-"""data/<profile>/augmented → data/<profile>/arrays/<task>: memory-mapped tokens to train on, and to be tested on."""
+"""data/<profile>/augmented → data/<profile>/arrays/<data_set>: memory-mapped tokens, to train and to be tested on."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from serrm.core.project import PARAMS, Layout
 
 
 def build_arrays(
-    data_set: str = typer.Argument(..., metavar="DATA_SET", help="An entry of `tasks` in params.yaml."),
+    data_set: str = typer.Argument(..., metavar="DATA_SET", help="An entry of `data_sets` in params.yaml."),
 ) -> None:
     """Turn the puzzle sets of a data set into arrays.
 

@@ -1,4 +1,4 @@
-"""Source → data/<profile>/raw/<task>: the publishers' files, or generated ones in formats that later stages read."""
+"""Source → data/<profile>/raw/<data_set>: the publishers' files, or generated ones in forms that later stages read."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from serrm.core.project import PARAMS, Layout
 
 
 def download(
-    data_set: str = typer.Argument(..., metavar="DATA_SET", help="An entry of `tasks` in params.yaml."),
+    data_set: str = typer.Argument(..., metavar="DATA_SET", help="An entry of `data_sets` in params.yaml."),
 ) -> None:
     """Fetch, copy or generate the raw puzzles of a data set, with a manifest of their hashes.
 

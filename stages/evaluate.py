@@ -16,7 +16,7 @@ from serrm.core.project import PARAMS, Layout
 def evaluate(
     name: str = typer.Argument(..., metavar="RUN", help="An entry of `runs` in params.yaml."),
 ) -> None:
-    """Score the checkpoint of one run on all test sets of its task.
+    """Score the checkpoint of one run on all test sets of its data set.
 
     Example: python -m stages evaluate sudoku-se_rrm-s0
     """
@@ -34,7 +34,7 @@ def evaluate(
     if execution.processes > 1 and not under_torchrun():
         sys.exit(run_by_torchrun(execution.processes, module="stages"))
     start = time.monotonic()
-    scores, gallery = inference.evaluate(layout.runs / name, layout.arrays / run.task, run, execution)
+    scores, gallery = inference.evaluate(layout.runs / name, layout.arrays / run.data_set, run, execution)
     if not is_first_of_torchrun():
         return
     gallery.write(layout.predictions / name)

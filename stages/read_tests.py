@@ -1,4 +1,4 @@
-"""A user's file → data/<profile>/arrays/<task>/test/files/<entry>: a further test set, on which nothing is trained."""
+"""A user's file → data/<profile>/arrays/<data_set>/test/files/<entry>: a test set, on which nothing is trained."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from serrm.core.project import PARAMS, Layout
 def read_tests(
     name: str = typer.Argument(..., metavar="ENTRY", help="An entry of `tests` in params.yaml."),
 ) -> None:
-    """Turn the puzzles of a file into a test set of a task, and solve those that come without an answer.
+    """Turn the puzzles of a file into a test set of a data set, and solve those that come without an answer.
 
     Example: python -m stages read_tests mine
     """
@@ -19,5 +19,5 @@ def read_tests(
 
     params = read_params(Path(PARAMS))
     tests = params.test_settings(name)
-    target = Layout(params.profile).file_sets(tests.task) / name
-    write_test_set(tests.file, target, name, params.task_of(tests.task), tests.num_puzzles)
+    target = Layout(params.profile).file_sets(tests.data_set) / name
+    write_test_set(tests.file, target, name, params.task_of(tests.data_set), tests.num_puzzles)

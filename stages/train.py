@@ -30,7 +30,7 @@ def train(name: str = typer.Argument(..., metavar="RUN", help="An entry of `runs
     execution = read_execution(Path())
     if execution.processes > 1 and not under_torchrun():
         sys.exit(run_by_torchrun(execution.processes, module="stages"))
-    arguments = (run, layout.arrays / run.task, layout.runs / name, layout.scratch, execution)
+    arguments = (run, layout.arrays / run.data_set, layout.runs / name, layout.scratch, execution)
     if not is_first_of_torchrun():
         train_run(*arguments)
         return

@@ -107,11 +107,17 @@ ARRAYS: dict[str, Any] = {"num_augmentations": 3, "seed": 0}
 
 
 def scoring(
-    task: str = "sudoku", seed: int = 0, fidelity: dict[str, bool] | None = None, **changes: Any
+    data_set: str = "sudoku", seed: int = 0, fidelity: dict[str, bool] | None = None, **changes: Any
 ) -> ScoringSettings:
     """Settings of a small evaluation; keywords change its section `evaluate`."""
     small = {"batch_size": 2, "precision": "float32", "compile": False, "curve_puzzles": 3}
-    facts = {"profile": "made", "name": f"{task}-tiny-s{seed}", "task": task, "variant": "tiny", "seed": seed}
+    facts = {
+        "profile": "made",
+        "name": f"{data_set}-tiny-s{seed}",
+        "data_set": data_set,
+        "variant": "tiny",
+        "seed": seed,
+    }
     facts |= {"fidelity": fidelity or {}}
     facts |= {"source": "made here", "source_kind": "generated"}
     return ScoringSettings.model_validate({**facts, "evaluate": {"steps": (1, 2, 16), **small, **changes}})
@@ -138,7 +144,9 @@ def run_settings(**changes: Any) -> RunSettings:
     values = {name: {**section, **changes.pop(name, {})} for name, section in sections.items()}
     if values["model"].get("task_types", "none") != "none":
         values["train"] = {**TASK_TYPES, **values["train"]}
-    return RunSettings.model_validate({"task": "sudoku", "variant": "tiny", "seed": 0, **values, **changes})
+    return RunSettings.model_validate(
+        {"data_set": "sudoku", "variant": "tiny", "seed": 0, **values, **changes}
+    )
 
 
 def trainer_on(

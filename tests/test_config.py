@@ -99,13 +99,13 @@ def test_every_run_of_every_profile_composes_and_builds(profile: str) -> None:
 @pytest.mark.parametrize("profile", PROFILES)
 def test_setting_a_parameter_by_dvc_changes_one_line(profile: str, tmp_path: Path) -> None:
     before, params = (ROOT / "profiles" / f"{profile}.yaml").read_text(), plain(profile)
-    (task, recipes), run = next(iter(params["recipes"].items())), next(iter(params["runs"]))
+    (data_set, recipes), run = next(iter(params["recipes"].items())), next(iter(params["runs"]))
     model = next(iter(recipes))
     number = next(key for key, value in recipes[model].items() if isinstance(value, int | float))
     for key in (
         f"models.{model}.layers",
-        f"recipes.{task}.{model}.{number}",
-        f"tasks.{task}.evaluate.batch_size",
+        f"recipes.{data_set}.{model}.{number}",
+        f"data_sets.{data_set}.evaluate.batch_size",
         f"runs.{run}.seed",
     ):
         file = tmp_path / "params.yaml"
@@ -172,7 +172,7 @@ def test_a_section_that_is_no_mapping_is_refused_or_left_out(value: object) -> N
             assert last in refusal(changed), (*path, last)
 
 
-CHANGES, ARC = "runs.maze-trm-s0.changes", "tasks.arc_agi_1.arrays"
+CHANGES, ARC = "runs.maze-trm-s0.changes", "data_sets.arc_agi_1.arrays"
 NO_LEARNING = "kind: se_rrm cannot learn when to halt"
 
 
@@ -193,10 +193,10 @@ NO_LEARNING = "kind: se_rrm cannot learn when to halt"
         (CHANGES, {"arrays.num_augmentations": 8}, ".arrays.num_augmentations: a puzzle has at most 7"),
         ("runs.maze-se_rrm-s0.changes", {"train.halting": LEARNED}, f".train.halting.{NO_LEARNING}"),
         ("runs.maze-trm-s0.model", "gru", ""),
-        ("tasks.maze.augment.num_train", "all", ""),
-        ("tasks.maze.evaluate.steps", [], ""),
-        ("tasks.chess", {}, ""),
-        ("tasks.maze.seed", ABSENT, ""),
+        ("data_sets.maze.augment.num_train", "all", ""),
+        ("data_sets.maze.evaluate.steps", [], ""),
+        ("data_sets.chess", {}, ""),
+        ("data_sets.maze.seed", ABSENT, ""),
         ("runs.maze-trm-s0.init", ABSENT, ""),
         ("models.trm.width", ABSENT, ""),
         ("recipes.maze.trm.batch_size", ABSENT, ""),
@@ -208,8 +208,8 @@ NO_LEARNING = "kind: se_rrm cannot learn when to halt"
         ("recipes.maze.trm.schedule", "step", f": is none of {', '.join(SCHEDULES)}"),
         ("models.se_rrm.positions", "rope2d_shifted", ": is none of rope, rope2d"),
         ("recipes.maze.se_rrm.halting", LEARNED, f".{NO_LEARNING}"),
-        ("tasks.maze.download", {"source": {"kind": "packaged"}}, ".source: "),
-        ("tasks.maze.arrays", {"num_augmentations": 8}, ".num_augmentations: a puzzle has"),
+        ("data_sets.maze.download", {"source": {"kind": "packaged"}}, ".source: "),
+        ("data_sets.maze.arrays", {"num_augmentations": 8}, ".num_augmentations: a puzzle has"),
         ("recipes.arc_agi_1.trm.arrays", {"num_augmentations": 999_999}, f".num_augmentations: {ARC}"),
         ("recipes.maze.trm.task_types", None, ": trm learns task types"),
     ],
@@ -227,11 +227,15 @@ def test_a_wrong_value_is_named_where_it_stands(keys: str, value: object, named:
 @pytest.mark.parametrize(
     ("name", "values", "named"),
     [
-        ("mine", {"task": "sodoku", "file": "a.csv"}, "tests.mine.task: 'sodoku' is not an entry of tasks"),
-        ("mine", {"task": "arc_agi_1", "file": "a.json"}, "tests.mine.task: "),
-        ("mine", {"task": "maze"}, "tests.mine.file: "),
-        ("9x9", {"task": "sudoku", "file": "a.csv"}, "got '9x9'"),
-        ("mine", {"task": "sudoku", "file": "~/a.csv"}, "tests.mine.file: .*got '~/a.csv'"),
+        (
+            "mine",
+            {"data_set": "sodoku", "file": "a.csv"},
+            "tests.mine.data_set: 'sodoku' is not an entry of data_sets",
+        ),
+        ("mine", {"data_set": "arc_agi_1", "file": "a.json"}, "tests.mine.data_set: "),
+        ("mine", {"data_set": "maze"}, "tests.mine.file: "),
+        ("9x9", {"data_set": "sudoku", "file": "a.csv"}, "got '9x9'"),
+        ("mine", {"data_set": "sudoku", "file": "~/a.csv"}, "tests.mine.file: .*got '~/a.csv'"),
     ],
 )
 def test_a_wrong_test_set_is_named(name: str, values: dict[str, str], named: str) -> None:
@@ -241,16 +245,16 @@ def test_a_wrong_test_set_is_named(name: str, values: dict[str, str], named: str
 @pytest.mark.parametrize(
     ("source", "files", "named"),
     [
-        ({"kind": "mirror"}, "data/none", "tasks.maze.files: .*mirror.*got 'data/none'"),
-        ({"kind": "mirror"}, "~/sets", "tasks.maze.files: .*got '~/sets'"),
-        ({"kind": "mirror", "root": "sets"}, "sets", "tasks.maze.download.source.root: "),
-        ({"kind": "hub"}, "sets", "tasks.maze.files: .*hub.*got 'sets'"),
+        ({"kind": "mirror"}, "data/none", "data_sets.maze.files: .*mirror.*got 'data/none'"),
+        ({"kind": "mirror"}, "~/sets", "data_sets.maze.files: .*got '~/sets'"),
+        ({"kind": "mirror", "root": "sets"}, "sets", "data_sets.maze.download.source.root: "),
+        ({"kind": "hub"}, "sets", "data_sets.maze.files: .*hub.*got 'sets'"),
         ({"kind": "mirror"}, "sets", ""),
     ],
 )
 def test_a_folder_of_files_is_given_for_a_mirror_alone(source: Any, files: str, named: str) -> None:
     params = plain()
-    params["tasks"]["maze"] |= {"files": files, "download": {"source": source}}
+    params["data_sets"]["maze"] |= {"files": files, "download": {"source": source}}
     if named:
         assert re.search(named, refusal(params))
     else:
@@ -283,7 +287,7 @@ def test_planes_and_tied_symbols_that_do_not_fit_an_alphabet_are_refused(
     other = replace(TASKS["maze"], alphabet=lambda side: Alphabet(6, special))
     monkeypatch.setitem(TASKS, "maze", other)
     params = plain()
-    params["runs"] = {name: run for name, run in params["runs"].items() if run["task"] == "maze"}
+    params["runs"] = {name: run for name, run in params["runs"].items() if run["data_set"] == "maze"}
     for recipe in params["recipes"]["maze"].values():
         recipe.setdefault("model", {})
     params["recipes"]["maze"]["se_rrm"]["model"] |= model
@@ -295,7 +299,7 @@ def test_planes_and_tied_symbols_that_do_not_fit_an_alphabet_are_refused(
 
 def test_the_run_wins_over_the_recipe_and_the_recipe_over_the_model() -> None:
     params = plain()
-    run = {"task": "maze", "model": "trm", "seed": 3, "init": "laptop/runs/maze-trm-s0"}
+    run = {"data_set": "maze", "model": "trm", "seed": 3, "init": "laptop/runs/maze-trm-s0"}
     params["runs"]["maze-mine-s3"] = run | {"changes": {"train.steps": 7, "model.positions": "rope"}}
     params["models"]["trm"] |= {"positions": "rope2d", "width": 128}
     run = parse(Params, params, "").train_settings("maze-mine-s3")
@@ -390,18 +394,18 @@ def test_execution_has_defaults_and_refuses_unknown_keys(tmp_path: Path) -> None
 
 def test_several_data_sets_of_a_task_stand_side_by_side() -> None:
     params = plain("ci")
-    large = copy.deepcopy(params["tasks"]["maze"]) | {"kind": "maze"}
+    large = copy.deepcopy(params["data_sets"]["maze"]) | {"task": "maze"}
     large["download"]["source"]["side"] = 11
-    params["tasks"]["maze_11"], params["recipes"]["maze_11"] = large, params["recipes"]["maze"]
-    params["runs"]["maze_11-trm-s0"] = params["runs"]["maze-trm-s0"] | {"task": "maze_11"}
+    params["data_sets"]["maze_11"], params["recipes"]["maze_11"] = large, params["recipes"]["maze"]
+    params["runs"]["maze_11-trm-s0"] = params["runs"]["maze-trm-s0"] | {"data_set": "maze_11"}
     both = parse(Params, params, "")
     run, scoring = both.train_settings("maze_11-trm-s0"), both.evaluate_settings("maze_11-trm-s0")
-    assert (run.task, run.kind, scoring.kind) == ("maze_11", "maze", "maze")
-    assert both.train_settings("maze-trm-s0").kind == "maze" and "11×11" in scoring.source
-    sides = [both.counts(task).side for task in ("maze", "maze_11")]
+    assert (run.data_set, run.task, scoring.task) == ("maze_11", "maze", "maze")
+    assert both.train_settings("maze-trm-s0").task == "maze" and "11×11" in scoring.source
+    sides = [both.counts(name).side for name in ("maze", "maze_11")]
     assert sides == [8, 11]
-    large["kind"] = "labyrinth"
-    assert refusal(params).startswith("params.yaml: tasks.maze_11.kind: 'labyrinth' is not a task")
+    large["task"] = "labyrinth"
+    assert refusal(params).startswith("params.yaml: data_sets.maze_11.task: 'labyrinth' is not a task")
 
 
 @pytest.mark.parametrize(
@@ -410,7 +414,7 @@ def test_several_data_sets_of_a_task_stand_side_by_side() -> None:
         (("recipes", "sudoku", "se_rrm", "learning_rate"), True, "recipes.sudoku.se_rrm.learning_rate"),
         (("recipes", "sudoku", "se_rrm", "steps"), True, "recipes.sudoku.se_rrm.steps"),
         (("fidelity", "shifted_rope2d"), 1, "fidelity.shifted_rope2d"),
-        (("runs", "sudoku-se_rrm-s0.5"), {"task": "sudoku", "model": "se_rrm", "seed": 0}, "letters"),
+        (("runs", "sudoku-se_rrm-s0.5"), {"data_set": "sudoku", "model": "se_rrm", "seed": 0}, "letters"),
     ],
 )
 def test_booleans_are_no_numbers_and_names_have_a_rule(keys: tuple[str, ...], value: Any, name: str) -> None:

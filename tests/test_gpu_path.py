@@ -71,7 +71,7 @@ def runs_of(name: str) -> list[Any]:
 
 def stream_of(run: RunSettings) -> Stream:
     """Random puzzles of the run's task on small grids, of several task types."""
-    stream = random_stream(SIDE, alphabet(run.kind, SIDE).num_symbols)
+    stream = random_stream(SIDE, alphabet(run.task, SIDE).num_symbols)
 
     def gather(start: int, num: int) -> Examples:
         types = np.arange(start, start + num, dtype=np.int64) % NUM_TASK_TYPES

@@ -113,7 +113,7 @@ def plain() -> dict[str, Any]:
         "optimizer": "sgd",
         "log_every": 1,
     }
-    section = params["tasks"]["sudoku"]
+    section = params["data_sets"]["sudoku"]
     section["download"]["source"] |= {"num_train": 8, "num_test": 4, "num_16x16": 1, "num_25x25": 1}
     section["augment"] = {"num_train": 8, "num_test": 4, "num_test_sizes": {}}
     section["evaluate"] |= {
@@ -124,9 +124,9 @@ def plain() -> dict[str, Any]:
     }
     return params | {
         "models": {"looped": model | {"family": "looped", "num_loops": 40}},
-        "tasks": {"sudoku": section},
+        "data_sets": {"sudoku": section},
         "recipes": {"sudoku": {"looped": recipe}},
-        "runs": {"sudoku-looped-s0": {"task": "sudoku", "model": "looped", "seed": 0, "init": "random"}},
+        "runs": {"sudoku-looped-s0": {"data_set": "sudoku", "model": "looped", "seed": 0, "init": "random"}},
     }
 
 
@@ -235,12 +235,12 @@ def changed(model: str, **train: Any) -> dict[str, Any]:
     """Profile ci with one run of a model on 9×9 Sudoku, trained for a few steps with these settings."""
     params: dict[str, Any] = yaml.safe_load(CI.read_text())
     recipe = params["recipes"]["sudoku"][model] | {"steps": 4, "warmup_steps": 1, "log_every": 1} | train
-    section = params["tasks"]["sudoku"]
+    section = params["data_sets"]["sudoku"]
     section["augment"] = {"num_train": 8, "num_test": 4, "num_test_sizes": {}}
     return params | {
-        "tasks": {"sudoku": section},
+        "data_sets": {"sudoku": section},
         "recipes": {"sudoku": {model: recipe}},
-        "runs": {f"sudoku-{model}-s0": {"task": "sudoku", "model": model, "seed": 0, "init": "random"}},
+        "runs": {f"sudoku-{model}-s0": {"data_set": "sudoku", "model": model, "seed": 0, "init": "random"}},
     }
 
 
@@ -320,7 +320,7 @@ def test_a_plain_transformer_has_no_cycles_and_is_scored_once(
     left_out = ("family", "mixer", "h_cycles", "l_cycles", "prefix")
     model = {key: value for key, value in params["models"]["trm"].items() if key not in left_out}
     params["models"]["trm"] = model | {"family": "plain"}
-    params["tasks"]["sudoku"]["evaluate"]["headline_steps"] = 16
+    params["data_sets"]["sudoku"]["evaluate"]["headline_steps"] = 16
     scoring = parse(Params, params, "p").evaluate_settings("sudoku-trm-s0").evaluate
     assert (scoring.steps, scoring.headline) == ((1,), 1)
     assert scoring.test_time_compute is not None and scoring.test_time_compute.max_steps == (1,)

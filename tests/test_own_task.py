@@ -60,17 +60,17 @@ def params_of(task: str) -> dict[str, Any]:
         "augment": {"num_train": 6},
         "arrays": {"num_augmentations": 3},
         "evaluate": {
-            **params["tasks"]["maze"]["evaluate"],
+            **params["data_sets"]["maze"]["evaluate"],
             "steps": [1, 2],
             "curve_puzzles": 2,
             "test_time_compute": {"num_puzzles": 2, "max_steps": [1, 2]},
             "examples": 1,
         },
     }
-    run = {"task": task, "model": "trm", "seed": 0, "init": "random"}
+    run = {"data_set": task, "model": "trm", "seed": 0, "init": "random"}
     return params | {
         "profile": "mine",
-        "tasks": {task: section},
+        "data_sets": {task: section},
         "recipes": {task: {"trm": recipe}},
         "runs": {f"{task}-trm-s0": run},
     }
@@ -125,15 +125,15 @@ def test_tabulate_leaves_its_outputs_where_nothing_was_solved(latin: str, tmp_pa
     values = {
         "profile": "mine",
         "name": f"{latin}-trm-s0",
+        "data_set": latin,
         "task": latin,
-        "kind": latin,
-        "model": "trm",
+        "variant": "trm",
         "seed": 0,
         "model_info": {"family": "trm", "parameters": 1, "parameters_with_task_types": 1},
         "training": {"steps": 3, "samples": 3, "flops": 1},
         "data": {**facts, "hash": "d"},
         "sets": {"unseen": {**part, "steps": {"2": zero}}},
-        "trained_set": "unseen",
+        "set_of_trained_size": "unseen",
     }
     write_training_log(tmp_path / "logs" / f"{latin}-trm-s0.csv", [])
     params, papers = parse(Params, params_of(latin), "params.yaml"), read_params(CI.with_name("paper.yaml"))
@@ -160,8 +160,8 @@ def test_the_numbers_of_a_task_are_known_before_the_download(latin: str) -> None
     assert {stage.flops > 0 for name, stage in stages_of(params).items() if latin + "-" in name} == {True}
     assert miniature(params, device="cpu").augment_settings(latin).model_dump()["num_train"] == 2
     wrong = params_of(latin)
-    wrong["tasks"][latin]["download"]["source"] = {"kind": "hub"}
-    with pytest.raises(ValueError, match=rf"tasks\.{latin}\.download\.source\."):
+    wrong["data_sets"][latin]["download"]["source"] = {"kind": "hub"}
+    with pytest.raises(ValueError, match=rf"data_sets\.{latin}\.download\.source\."):
         parse(Params, wrong, "params.yaml")
 
 

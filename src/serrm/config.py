@@ -1,8 +1,8 @@
 """Read params.yaml and the other params files in `profiles/`, check them as a whole, compose settings.
 
 The settings of a run are composed of several sections of the file (`Params._sections`). DVC tracks the values of
-params.yaml directly, so a stage re-runs when a value that it uses has changed. An entry of `tasks` is a data set with
-its scoring; `task_of` gives its task, the key of its record in TASKS.
+params.yaml directly, so a stage re-runs when a value that it uses has changed. An entry of `data_sets` is a data set
+with its scoring; `task_of` gives its task, the key of its record in TASKS.
 """
 
 import re
@@ -47,11 +47,11 @@ Values = dict[str, Any]  # checked when they are composed
 # Docstrings of fields are the text of docs/params.md, where "below" points to a later section.
 
 
-class TaskSection(Settings):
+class DataSetSection(Settings):
     """A data set of a task: its puzzles and their scoring."""
 
-    kind: str = ""
-    """The task, a key of TASKS; by default the data set's name."""
+    task: str = ""
+    """A key of TASKS; by default the data set's name."""
     seed: NonNegativeInt
     """Random seed of the puzzles and of the stream of training examples: order, augmentations, hints."""
     files: Path
@@ -67,10 +67,10 @@ class TaskSection(Settings):
 
 
 class FileTests(Settings):
-    """A further test set of a task: the puzzles of a user's file, on which nothing is trained."""
+    """A further test set of a data set: the puzzles of a user's file, on which nothing is trained."""
 
-    task: str
-    """A key of `tasks`."""
+    data_set: str
+    """A key of `data_sets`."""
     file: Path
     """Puzzles in [any form that `serrm solve` reads](howto.md#solve-your-own-puzzles)."""
     num_puzzles: PositiveInt | None = None
@@ -80,12 +80,12 @@ class FileTests(Settings):
 class RunSection(Settings):
     """A training run with its scores."""
 
-    task: str
-    """A key of `tasks`."""
+    data_set: str
+    """A key of `data_sets`."""
     model: str
     """A key of `models`."""
     seed: NonNegativeInt
-    """Random seed of initial weights, halting and dropout; the task's seed determines the order of the examples."""
+    """Random seed of initial weights, halting and dropout; the data set's seed determines the order of the examples."""
     init: str
     """`random`, or a checkpoint below `data/` to start from, such as `laptop/runs/sudoku-se_rrm-s0`."""
     changes: dict[str, JsonValue] = Field(default={})
@@ -102,26 +102,26 @@ class Params(Settings):
     """Faults of the published code to repeat, below."""
     models: dict[Name, Values]
     """Architectures by name, below."""
-    tasks: dict[Name, TaskSection]
+    data_sets: dict[Name, DataSetSection]
     """Data sets by name, with their scoring, below."""
     tests: dict[Name, FileTests]
     """Further test sets from your files by name, below."""
     recipes: dict[str, dict[str, Values]]
-    """Training settings by task and model, below; its `model` and `arrays` override the model's and the task's."""
+    """Training settings by data set and model, below; `model` and `arrays` in them override those sections."""
     runs: dict[Name, RunSection] = Field(min_length=1)
-    """Training runs by name, below; a name is `<task>-<variant>-s<number>`, the number usually the seed."""
+    """Training runs by name, below; a name is `<data_set>-<variant>-s<number>`, the number usually the seed."""
 
     @model_validator(mode="after")
     def _check(self) -> "Params":
-        for data_set, section in self.tasks.items():
-            names_task = f"tasks.{data_set}.kind" if section.kind else "tasks"
+        for data_set, section in self.data_sets.items():
+            names_task = f"data_sets.{data_set}.task" if section.task else "data_sets"
             _check_known(names_task, [self.task_of(data_set)], TASKS, "a task")
         for name in self.tests:
             self._check_tests(name)
-        _check_known("recipes", self.recipes, self.tasks, "an entry of tasks")
+        _check_known("recipes", self.recipes, self.data_sets, "an entry of data_sets")
         for data_set, recipes in self.recipes.items():
             _check_known(f"recipes.{data_set}", recipes, self.models, "an entry of models")
-        for data_set in self.tasks:
+        for data_set in self.data_sets:
             self._check_files(data_set)
             self.download_settings(data_set)
             self.augment_settings(data_set)
@@ -129,12 +129,15 @@ class Params(Settings):
             # Recipes before the changes of runs; also those that no run uses.
             for model in self.recipes.get(data_set, {}):
                 self._compose(
-                    RunSection(task=data_set, model=model, seed=0, init=RANDOM), f"{data_set}-{model}-s0"
+                    RunSection(data_set=data_set, model=model, seed=0, init=RANDOM), f"{data_set}-{model}-s0"
                 )
         for name, run in self.runs.items():
-            _check_known(f"runs.{name}.task", [run.task], self.tasks, "an entry of tasks")
+            _check_known(f"runs.{name}.data_set", [run.data_set], self.data_sets, "an entry of data_sets")
             _check_known(
-                f"runs.{name}.model", [run.model], self.recipes.get(run.task, {}), f"in recipes.{run.task}"
+                f"runs.{name}.model",
+                [run.model],
+                self.recipes.get(run.data_set, {}),
+                f"in recipes.{run.data_set}",
             )
             self.train_settings(name)
             self.evaluate_settings(name)
@@ -146,21 +149,21 @@ class Params(Settings):
 
     def _check_tests(self, name: str) -> None:
         tests = self.tests[name]
-        _check_known(f"tests.{name}.task", [tests.task], self.tasks, "an entry of tasks")
-        if not isinstance(self._record(tests.task), GridTask):
+        _check_known(f"tests.{name}.data_set", [tests.data_set], self.data_sets, "an entry of data_sets")
+        if not isinstance(self._record(tests.data_set), GridTask):
             why = "puzzles of ARC-AGI are learned from their demonstrations, so others would need another training"
-            raise ValueError(f"tests.{name}.task: {why} (got {tests.task!r})")
+            raise ValueError(f"tests.{name}.data_set: {why} (got {tests.data_set!r})")
         if not name[0].isalpha():
             raise ValueError(f"tests: the name of a test set begins with a letter (got {name!r})")
         _check_path(f"tests.{name}.file", tests.file)
 
     def _check_files(self, data_set: str) -> None:
         """Raise ValueError if a data set's source needs a folder and has none, or has one without need."""
-        section, key = self.tasks[data_set], f"tasks.{data_set}.files"
-        source = _mapping(section.download, "source", f"tasks.{data_set}.download")
+        section, key = self.data_sets[data_set], f"data_sets.{data_set}.files"
+        source = _mapping(section.download, "source", f"data_sets.{data_set}.download")
         source_kind = source.get("kind")
         if "root" in source:
-            raise ValueError(f"tasks.{data_set}.download.source.root: is now {key}, which DVC watches")
+            raise ValueError(f"data_sets.{data_set}.download.source.root: is now {key}, which DVC watches")
         if (source_kind == MIRROR) == (section.files == NO_FILES):
             needs = (
                 "must name its folder" if source_kind == MIRROR else f"has no effect and must be {NO_FILES}"
@@ -170,30 +173,30 @@ class Params(Settings):
 
     def task_of(self, data_set: str) -> str:
         """The task of a data set, a key of TASKS. ValueError for an unknown data set."""
-        return self._section(data_set).kind or data_set
+        return self._section(data_set).task or data_set
 
     def variant(self, name: str) -> str:
-        """The part of a run's name between task and number, by which tables name the run.
+        """The part of a run's name between data set and number, by which tables name the run.
 
         The number in the name is a label. It may differ from the seed, so that `-S runs.NAME.seed=1,2` sweeps seeds.
         """
         run = self.runs[name]
-        if not (match := re.fullmatch(rf"{run.task}-(.+)-s\d+", name)):
-            form = f"{run.task}-{run.model}-s{run.seed}"
+        if not (match := re.fullmatch(rf"{run.data_set}-(.+)-s\d+", name)):
+            form = f"{run.data_set}-{run.model}-s{run.seed}"
             raise ValueError(f"runs.{name}: the name must have the form {form}")
         return match[1]
 
     def run_keys(self) -> dict[str, tuple[str, str, int]]:
-        """(task, variant, seed) of every run by its name, in the order of the tables."""
-        return {name: (run.task, self.variant(name), run.seed) for name, run in self.runs.items()}
+        """(data set, variant, seed) of every run by its name, in the order of the tables."""
+        return {name: (run.data_set, self.variant(name), run.seed) for name, run in self.runs.items()}
 
     def _record(self, data_set: str) -> Task:
         return TASKS[self.task_of(data_set)]
 
-    def _section(self, data_set: str) -> TaskSection:
+    def _section(self, data_set: str) -> DataSetSection:
         """The section of a data set. ValueError for an unknown name, which may be a stage's argument DATA_SET."""
-        _check_known("DATA_SET", [data_set], self.tasks, "an entry of tasks")
-        return self.tasks[data_set]
+        _check_known("DATA_SET", [data_set], self.data_sets, "an entry of data_sets")
+        return self.data_sets[data_set]
 
     def _source_and_subset(self, data_set: str) -> tuple[Any, Settings]:
         return self.download_settings(data_set).source, self.augment_settings(data_set)
@@ -211,20 +214,24 @@ class Params(Settings):
         return parse(
             download_settings_class(self.task_of(data_set)),
             {**values, "seed": section.seed},
-            f"tasks.{data_set}.download",
+            f"data_sets.{data_set}.download",
         )
 
     def augment_settings(self, data_set: str) -> Settings:
         """The subset of a data set's raw puzzles."""
         section = self._section(data_set)
         values = {**section.augment, "seed": section.seed}
-        return parse(self._record(data_set).subset, values, f"tasks.{data_set}.augment")
+        return parse(self._record(data_set).subset, values, f"data_sets.{data_set}.augment")
 
     def array_settings(self, data_set: str) -> ArraySettings:
         """The augmentation of a data set's training set."""
         section = self._section(data_set)
-        settings = parse(ArraySettings, {**section.arrays, "seed": section.seed}, f"tasks.{data_set}.arrays")
-        _check_augmentations(settings, self._record(data_set), f"tasks.{data_set}.arrays.num_augmentations")
+        settings = parse(
+            ArraySettings, {**section.arrays, "seed": section.seed}, f"data_sets.{data_set}.arrays"
+        )
+        _check_augmentations(
+            settings, self._record(data_set), f"data_sets.{data_set}.arrays.num_augmentations"
+        )
         return settings
 
     def test_settings(self, name: str) -> FileTests:
@@ -238,7 +245,7 @@ class Params(Settings):
         return self._compose(self.runs[name], name)
 
     def settings_of_plain_run(self, data_set: str, family: str) -> RunSettings | None:
-        """The settings of the run `<task>-<family>-s0`, by convention one without changes; None if there is none."""
+        """The settings of run `<data_set>-<family>-s0`, by convention one without changes; None if there is none."""
         name = f"{data_set}-{family}-s0"
         return self.train_settings(name) if name in self.runs else None
 
@@ -247,19 +254,19 @@ class Params(Settings):
         _check_known("RUN", [name], self.runs, "an entry of runs")
         run = self.runs[name]
         sections = self._sections(run, name)
-        source, subset = self._source_and_subset(run.task)
+        source, subset = self._source_and_subset(run.data_set)
         values = {
             "profile": self.profile,
             "name": name,
-            "task": run.task,
-            "kind": self.task_of(run.task),
+            "data_set": run.data_set,
+            "task": self.task_of(run.data_set),
             "variant": self.variant(name),
             "seed": run.seed,
             "evaluate": sections["evaluate"].values,
             "fidelity": _fidelity(sections),
-            "source": self._record(run.task).in_words(source, subset),
+            "source": self._record(run.data_set).in_words(source, subset),
             "source_kind": source.kind,
-            "tests": [key for key, tests in self.tests.items() if tests.task == run.task],
+            "tests": [key for key, tests in self.tests.items() if tests.data_set == run.data_set],
         }
         return parse(ScoringSettings, values, lambda keys: sections[keys[0]].where(keys[1:]))
 
@@ -272,10 +279,10 @@ class Params(Settings):
 
         ValueError for an unknown section, and for a seed of the arrays, as all runs of a data set share its seed.
         """
-        section, model = self.tasks[run.task], self.models[run.model]
-        recipe = self.recipes[run.task][run.model]
-        at_data_set, at_model = f"tasks.{run.task}", f"models.{run.model}"
-        at_recipe = f"recipes.{run.task}.{run.model}"
+        section, model = self.data_sets[run.data_set], self.models[run.model]
+        recipe = self.recipes[run.data_set][run.model]
+        at_data_set, at_model = f"data_sets.{run.data_set}", f"models.{run.model}"
+        at_recipe = f"recipes.{run.data_set}.{run.model}"
         model_values = {key: value for key, value in model.items() if key != "train"}
         recipe_values = {key: value for key, value in recipe.items() if key not in ("model", "arrays")}
         recipe_arrays = _mapping(recipe, "arrays", at_recipe)
@@ -315,7 +322,7 @@ class Params(Settings):
         return sections
 
     def _compose(self, run: RunSection, name: str) -> RunSettings:
-        sections, task = self._sections(run, name), self.task_of(run.task)
+        sections, task = self._sections(run, name), self.task_of(run.data_set)
 
         def key_of(keys: list[str]) -> str:
             return sections[keys[0]].where(keys[1:])
@@ -328,23 +335,28 @@ class Params(Settings):
         shifts_rope2d = fidelity.shifted_rope2d and family is not None and family.has_prefix
         if shifts_rope2d and values["model"].get("positions") == "rope2d":
             values["model"]["positions"] = SHIFTED
-        # `_check` also composes every recipe, under the name <task>-<model>-s0, which need not be a run's.
+        # `_check` also composes every recipe, under the name <data_set>-<model>-s0, which need not be a run's.
         variant = self.variant(name) if name in self.runs else name
-        identity = {"task": run.task, "kind": task, "variant": variant, "seed": run.seed}
+        identity = {"data_set": run.data_set, "task": task, "variant": variant, "seed": run.seed}
         settings = parse(RunSettings, {**identity, **values, "fidelity": fidelity.model_dump()}, key_of)
         record, at_arrays = TASKS[task], key_of(["arrays", "num_augmentations"])
         _check_augmentations(settings.arrays, record, at_arrays)
-        num, num_built = settings.arrays.num_augmentations, self.array_settings(run.task).num_augmentations
+        num, num_built = (
+            settings.arrays.num_augmentations,
+            self.array_settings(run.data_set).num_augmentations,
+        )
         if isinstance(record, ArcTask) and num > num_built:
-            raise ValueError(f"{at_arrays}: tasks.{run.task}.arrays builds only {num_built} (got {num})")
-        side = self.counts(run.task).side
+            raise ValueError(
+                f"{at_arrays}: data_sets.{run.data_set}.arrays builds only {num_built} (got {num})"
+            )
+        side = self.counts(run.data_set).side
         special, in_answers = record.alphabet(side).special, record.special_in_answers(side)
         if key := settings.model.misfit(special, in_answers):
             tokens, tokens_in_answers = (", ".join(map(str, part)) for part in (special, in_answers))
             answers = f", and whose answers hold token {tokens_in_answers}" if in_answers else ""
             value = values["model"][key]
             misfit = f"does not fit {task}, whose special tokens are {tokens}{answers} (got {value!r})"
-            advice = f"recipes.{run.task}.{run.model}.model.{key} sets it for this task"
+            advice = f"recipes.{run.data_set}.{run.model}.model.{key} sets it for this data set"
             raise ValueError(f"{key_of(['model', key])}: {misfit}; {advice}")
         return settings
 

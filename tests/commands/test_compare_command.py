@@ -40,7 +40,7 @@ def leave(*runs: Evaluation, steps: int = 1) -> None:
     params = {
         "profile": "made",
         "recipes": {"sudoku": {"trm": {"steps": steps}}},
-        "runs": {NAME: {"task": "sudoku", "model": "trm"}},
+        "runs": {NAME: {"data_set": "sudoku", "model": "trm"}},
     }
     Path("params.yaml").write_text(yaml.safe_dump(params))
 
@@ -179,7 +179,7 @@ def test_the_spread_over_seeds_is_that_of_the_profile_before_others(
     rows = [("made", 0, 55), ("made", 1, 60), ("", 2, 90)]
     lines = [f"{profile},sudoku,trm,{seed},{solved}" for profile, seed, solved in rows]
     Path(STUDY).parent.mkdir(parents=True)
-    Path(STUDY).write_text("\n".join([f'profile,task,model,seed,"{SOLVED}"', *lines, ""]))
+    Path(STUDY).write_text("\n".join([f'profile,data_set,model,seed,"{SOLVED}"', *lines, ""]))
     leave(run(0.3), steps=2)
     commit("studies")
     leave(run(0.9), steps=2)
@@ -239,7 +239,7 @@ def test_results_is_a_table_of_every_score() -> None:
     leave(run(0.5), steps=2)
     table = serrm.results()
     row = table[table.metric == "fsr"].iloc[0]
-    assert (row.run, row.set, row.steps, row.seed, row.model, row.task) == (
+    assert (row.run, row.set, row.steps, row.seed, row.model, row.data_set) == (
         NAME,
         "9x9",
         16,

@@ -99,7 +99,7 @@ def test_seeds_of_one_profile_are_one_point(
     monkeypatch.chdir(tmp_path)
     runs = {
         f"sudoku-{model}-s{seed}": {
-            "task": "sudoku",
+            "data_set": "sudoku",
             "model": model,
             "seed": seed,
             "init": f"made/runs/sudoku-base-s{seed}",
@@ -137,7 +137,7 @@ def test_checkpoints_that_one_seed_starts_from_are_points(
         {
             "profile": "made",
             "runs": {
-                NAME: {"task": "sudoku", "model": "trm", "seed": 0, "init": f"made/runs/base-s{number}"}
+                NAME: {"data_set": "sudoku", "model": "trm", "seed": 0, "init": f"made/runs/base-s{number}"}
             },
         }
         for number in (1, 2)

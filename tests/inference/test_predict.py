@@ -61,3 +61,16 @@ def test_weights_of_another_model_are_refused(checkpoint: Path, tmp_path: Path) 
     ckpt.write_checkpoint(tmp_path / "other", ckpt.read_weights(checkpoint), None, config)
     with pytest.raises(ValueError, match=re.escape(str(tmp_path / "other"))):
         load_model(tmp_path / "other", CPU)
+
+
+def test_a_config_with_the_earlier_names_of_data_set_and_task_is_refused(
+    checkpoint: Path, tmp_path: Path
+) -> None:
+    """They were `task` and `kind`."""
+    config = ckpt.read_config(checkpoint)
+    run = config["run"]
+    config["run"] = {"kind": run.pop("task"), "task": run.pop("data_set"), **run}
+    ckpt.write_checkpoint(tmp_path / "early", ckpt.read_weights(checkpoint), None, config)
+    with pytest.raises(ValueError, match=r"early: settings\.data_set: ") as refused:
+        load_model(tmp_path / "early", CPU)
+    assert "\n" not in str(refused.value)

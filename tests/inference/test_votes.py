@@ -94,7 +94,7 @@ def arrays(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def loaded(arrays: Path, make_run: MakeRun) -> LoadedModel:
     """Knows the first of three test inputs, one of the two of its puzzle, from two steps on."""
     model: Any = Knows(open_arc_evaluation(arrays, NUM_VARIANTS), known=[0], depth=2)
-    settings = make_run(task="arc_agi_1", arrays={"num_augmentations": NUM_VARIANTS - 1})
+    settings = make_run(data_set="arc_agi_1", arrays={"num_augmentations": NUM_VARIANTS - 1})
     return LoadedModel(model, settings, {"side": SIDE})
 
 

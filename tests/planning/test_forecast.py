@@ -27,7 +27,7 @@ from tests.drawn import counted
 
 ROOT = Path(__file__).parents[2]
 PROFILES = sorted((ROOT / "profiles").glob("*.yaml"))
-RUN = {"task": "sudoku", "model": "trm", "seed": 0, "init": "random"}
+RUN = {"data_set": "sudoku", "model": "trm", "seed": 0, "init": "random"}
 MIRROR = {"kind": "mirror", "root": "."}
 SEARCH = {"num_puzzles": 3, "max_steps": [1, 4], "attempt_steps": 2, "guesses": [3]}
 
@@ -90,7 +90,7 @@ def test_larger_mazes_count_for_every_model_that_takes_them() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "task", "download", "augment", "counts"),
+    ("name", "data_set", "download", "augment", "counts"),
     [
         ("ci", "sudoku", {}, {}, Counts(9, 64, {9: 32, 4: 32, 16: 2, 25: 1})),
         ("ci", "maze", {}, {"num_train": 9}, Counts(8, 9, {8: 16})),
@@ -103,19 +103,19 @@ def test_larger_mazes_count_for_every_model_that_takes_them() -> None:
     ],
 )  # fmt: skip
 def test_puzzles_are_counted_before_they_exist(
-    name: str, task: str, download: dict[str, Any], augment: dict[str, Any], counts: Counts
+    name: str, data_set: str, download: dict[str, Any], augment: dict[str, Any], counts: Counts
 ) -> None:
     params = profile(name)
-    section = params.tasks[task]
+    section = params.data_sets[data_set]
     section.download["source"] = section.download["source"] | download
     section.augment.update(augment)
-    assert params.counts(task) == counts
+    assert params.counts(data_set) == counts
 
 
 def test_each_vote_and_kind_of_task_type_counts() -> None:
     def flops(**evaluate: Any) -> int:
         params = profile("ci")
-        params.tasks["arc_agi_1"].evaluate.update(curve_puzzles=0, equivariance_pairs=0, **evaluate)
+        params.data_sets["arc_agi_1"].evaluate.update(curve_puzzles=0, equivariance_pairs=0, **evaluate)
         return stages_of(params)["evaluate@arc_agi_1-trm-s0"].flops
 
     assert flops(task_types=["right", "blank", "random"]) == 3 * flops(task_types=["right"])
@@ -139,7 +139,7 @@ def test_changed_stages_and_all_after_them_are_left(
     changed: str, left: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     runs = {"sudoku-a-s0": RUN, "sudoku-b-s0": {**RUN, "init": "ci/runs/sudoku-a-s0"}}
-    stages = stages_of(profile("ci", runs={**runs, "maze-trm-s0": {**RUN, "task": "maze"}}))
+    stages = stages_of(profile("ci", runs={**runs, "maze-trm-s0": {**RUN, "data_set": "maze"}}))
     answer = subprocess.CompletedProcess([], 0, stdout=json.dumps({changed: ["changed command"]}))
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: answer)
     assert set(still_to_do(stages, Path())) == set(left)
@@ -202,9 +202,9 @@ def test_a_prefix_suits_the_rounded_number(number: float, text: str) -> None:
 
 
 def test_data_alone_are_forecast_without_a_measurement() -> None:
-    """A new task that no run uses, while all runs are done."""
-    tasks = read_yaml(ROOT / "profiles" / "ci.yaml")["tasks"]
-    params = profile("ci", tasks={**tasks, "extra": {**tasks["sudoku"], "kind": "sudoku"}})
+    """A new data set that no run uses, while all runs are done."""
+    data_sets = read_yaml(ROOT / "profiles" / "ci.yaml")["data_sets"]
+    params = profile("ci", data_sets={**data_sets, "extra": {**data_sets["sudoku"], "task": "sudoku"}})
     stages = {name: stage for name, stage in stages_of(params).items() if name.endswith("@extra")}
     rate, source = rate_of(params, stages, Execution(device="cpu", native=False), None)
     line = summary("ci", stages, rate, source)

@@ -35,7 +35,7 @@ def shape(settings: RunSettings) -> tuple[Any, ...]:
 def test_a_miniature_changes_only_sizes(path: Path, tmp_path: Path) -> None:
     params = read_params(path)
     small = miniature(params, device="cpu")
-    assert list(small.runs) == list(params.runs) and small.tasks.keys() == params.tasks.keys()
+    assert list(small.runs) == list(params.runs) and small.data_sets.keys() == params.data_sets.keys()
     for name in params.runs:
         settings = small.train_settings(name)
         assert shape(settings) == shape(params.train_settings(name))
@@ -45,26 +45,26 @@ def test_a_miniature_changes_only_sizes(path: Path, tmp_path: Path) -> None:
             None,
         )
         assert settings.train.precision == small.evaluate_settings(name).evaluate.precision == "float32"
-    for task in params.tasks:
-        kinds = {value.tasks[task].download["source"]["kind"] for value in (params, small)}
+    for data_set in params.data_sets:
+        kinds = {value.data_sets[data_set].download["source"]["kind"] for value in (params, small)}
         assert len(kinds) == 1
     assert max(stage.flops for stage in stages_of(small).values()) < 1e12
-    for task, section in miniature(params, tmp_path).tasks.items():
-        was_published = params.tasks[task].download["source"]["kind"] == "hub"
+    for data_set, section in miniature(params, tmp_path).data_sets.items():
+        was_published = params.data_sets[data_set].download["source"]["kind"] == "hub"
         assert (section.files == tmp_path) == was_published
 
 
 def test_limits_of_a_task_are_those_of_that_task_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(TASKS, "maze", replace(TASKS["maze"], at_most={"num_train": 4}))
     small = miniature(read_params(ROOT / "profiles" / "ci.yaml"), device="cpu")
-    nums = {name: small.tasks[name].download["source"]["num_train"] for name in ("maze", "sudoku")}
+    nums = {name: small.data_sets[name].download["source"]["num_train"] for name in ("maze", "sudoku")}
     assert nums == {"maze": 4, "sudoku": 2}
 
 
 @pytest.mark.parametrize("steps", [[1, 2, 16], [1, 8, 32]])
 def test_headline_steps_of_a_task_and_of_a_run_are_rehearsed(steps: list[int]) -> None:
     values = read_yaml(ROOT / "profiles" / "ci.yaml")
-    values["tasks"]["sudoku"]["evaluate"] |= {"steps": steps, "headline_steps": steps[1]}
+    values["data_sets"]["sudoku"]["evaluate"] |= {"steps": steps, "headline_steps": steps[1]}
     values["runs"]["sudoku-trm-s0"]["changes"] = {"evaluate.headline_steps": steps[2]}
     small = miniature(Params.model_validate(values), device="cpu")
     for name in ("sudoku-trm-s0", "sudoku-hrm-s0"):
@@ -74,7 +74,7 @@ def test_headline_steps_of_a_task_and_of_a_run_are_rehearsed(steps: list[int]) -
 
 def test_selected_runs_keep_their_tasks() -> None:
     some = selected(read_params(ROOT / "profiles" / "paper.yaml"), ["sudoku-*", "maze-trm_rope2d-s0"])
-    assert some.tasks.keys() == some.recipes.keys() == {"sudoku", "maze"}
+    assert some.data_sets.keys() == some.recipes.keys() == {"sudoku", "maze"}
     assert [name for name in some.runs if name.startswith("maze")] == ["maze-trm_rope2d-s0"]
 
 
@@ -82,7 +82,7 @@ def test_selected_runs_keep_their_tasks() -> None:
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A project with two runs, one of which fails: its learning rate is far too high."""
     params = read_yaml(ROOT / "profiles" / "ci.yaml")
-    for section in ("tasks", "recipes"):
+    for section in ("data_sets", "recipes"):
         params[section] = {"maze": params[section]["maze"]}
     params["runs"] = {name: params["runs"][name] for name in ("maze-hrm-s0", "maze-trm-s0")}
     params["runs"]["maze-trm-s0"]["changes"] = {"train.learning_rate": 1e30}
@@ -101,9 +101,9 @@ def test_an_unknown_run_is_refused(project: Path, capsys: pytest.CaptureFixture[
 
 
 def test_a_test_set_may_have_the_name_of_a_task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each stage runs once, and a failure concerns only the runs of its own task."""
+    """Each stage runs once, and a failure concerns only the runs of its own data set."""
     values = read_yaml(ROOT / "profiles" / "ci.yaml")
-    values["tests"] = {"maze": {"task": "sudoku", "file": "mine.csv"}}
+    values["tests"] = {"maze": {"data_set": "sudoku", "file": "mine.csv"}}
     params = Params.model_validate(values)
     stages = list[tuple[str, str]]()
 
@@ -119,7 +119,7 @@ def test_a_test_set_may_have_the_name_of_a_task(tmp_path: Path, monkeypatch: pyt
         results = rehearsal.rehearse(params, ROOT, folder, Execution())
         assert len(stages) == len({*stages}) and stages.count(("maze", "read_tests")) == 1
         not_run = {name for (name, stage), (error, _) in results.items() if error and stage == "train"}
-        assert not_run == {name for name, run in params.runs.items() if run.task == without_data}
+        assert not_run == {name for name, run in params.runs.items() if run.data_set == without_data}
         assert (results["tables", "tabulate"][0] == "") == (failing == "none")
 
 

@@ -194,7 +194,7 @@ def test_a_key_that_does_not_fit_is_refused_by_name(
 def test_a_file_of_any_task_comes_in_with_the_task_s_alphabet_and_grid(
     make: RunMaker, tmp_path: Path, name: str, task: str, num_symbols: int
 ) -> None:
-    run = make(name).model_copy(update={"task": task, "kind": task})
+    run = make(name).model_copy(update={"data_set": task, "task": task})
     model = build_model(run.model, num_symbols, seeded(0), num_positions=900)
     torch.save(published_weights(run.model, model), tmp_path / "file.pt")
     config = import_checkpoint(tmp_path / "file.pt", run, tmp_path / "after")

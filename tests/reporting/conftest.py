@@ -58,9 +58,9 @@ def report_of(files):
 def write_made(folder):
     """The made profile after the stage."""
     report = report_of(read_made())
-    for task, model, seed in RUNS:
+    for data_set, model, seed in RUNS:
         records = [{"step": num, "samples": 4 * num, "loss": 1 / num} for num in (1, 3)]
-        write_training_log(folder / "logs" / f"{task}-{model}-s{seed}.csv", records)
+        write_training_log(folder / "logs" / f"{data_set}-{model}-s{seed}.csv", records)
     taken = {"seconds": 61.0, "puzzle_steps_per_second": 161.0, "peak_memory_bytes": 7e8}
     machine = {"sudoku-trm-s0": {"training": {**taken, "device": "cpu", "threads": 1, "cpu": "a CPU"}}}
     provenance = {"date": "1 January 2026", "commit": "abc"}
@@ -96,10 +96,16 @@ def paper_files():
                 low, high = ends or wilson(value * num, num)
                 if column.metric not in scores:
                     scores |= {column.metric: value, f"{column.metric}_lo": low, f"{column.metric}_hi": high}
-    more = {"learning_curve": [], "early_stopping": [], "guesses": [], "equivariance": None}
+    more = {"learning_curve": [], "first_verified": [], "guesses": [], "equivariance": None}
     return {
         (task, model, seed): made
-        | {"name": f"{task}-{model}-s{seed}", "task": task, "kind": task, "model": model, "seed": seed}
+        | {
+            "name": f"{task}-{model}-s{seed}",
+            "data_set": task,
+            "task": task,
+            "variant": model,
+            "seed": seed,
+        }
         | {"sets": sets}
         | more
         for (task, model, seed), sets in files.items()
@@ -115,7 +121,7 @@ def skip_if_run_since(scores):
 
 @pytest.fixture
 def made():
-    """The runs as plain data by (task, model, seed), to be changed."""
+    """The runs as plain data by (data set, model, seed), to be changed."""
     return read_made()
 
 

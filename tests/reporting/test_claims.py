@@ -135,8 +135,8 @@ def test_a_verdict_follows_its_number(parts, made, claim, part, model, task, met
 
 
 def test_more_steps_need_more_than_the_training_had(verdicts, made):
-    for (task, *_), file in made.items():
-        if task == "sudoku":
+    for (data_set, *_), file in made.items():
+        if data_set == "sudoku":
             file["sets"]["9x9"]["steps"].pop("64", None)
     assert verdicts(made)["more_steps"] == UNTESTED
 
@@ -169,9 +169,9 @@ def test_fewer_augmentations_are_tested_where_there_are_fewer(verdicts, made, nu
     for task in ("arc_agi_1", "arc_agi_2"):
         for model in ("se_rrm", "trm", "hrm"):
             made[task, model, 0] = deepcopy(made["arc_agi_1", "trm", 0]) | {
+                "data_set": task,
                 "task": task,
-                "kind": task,
-                "model": model,
+                "variant": model,
             }
             set_rate(made[task, model, 0], "pass_at_2", rate if model == "se_rrm" else 0.002, "evaluation")
     assert verdicts(made, num)["augmentations"] == expected
@@ -179,7 +179,7 @@ def test_fewer_augmentations_are_tested_where_there_are_fewer(verdicts, made, nu
 
 def test_the_numbers_of_augmentations_are_those_of_the_models_of_the_check(report, made):
     for model in ("trm", "hrm"):
-        made["arc_agi_1", model, 0] = deepcopy(made["arc_agi_1", "trm", 0]) | {"model": model}
+        made["arc_agi_1", model, 0] = deepcopy(made["arc_agi_1", "trm", 0]) | {"variant": model}
     whole = report(made)
     for model, num in (("se_rrm", 1000), ("trm", 8), ("hrm", 1000)):
         whole.settings["arc_agi_1", model] = {"arrays": {"num_augmentations": num}}
@@ -199,8 +199,8 @@ def test_the_numbers_of_augmentations_are_those_of_the_models_of_the_check(repor
 def test_learning_curves_are_compared_at_the_others_best_score(verdicts, made, scores, expected):
     """TRM and HRM reach 30% at the end of their curves; n = 200, one seed each."""
     del made["sudoku", "se_rrm", 1]
-    for (task, model, _), file in made.items():
-        file["learning_curve"] = file["learning_curve"] if task == "sudoku" else []
+    for (data_set, model, _), file in made.items():
+        file["learning_curve"] = file["learning_curve"] if data_set == "sudoku" else []
         rates = scores if model == "se_rrm" else (0.1, 0.2, 0.3)
         for point, rate in zip(file["learning_curve"], rates, strict=False):
             low, high = wilson(rate * 200, 200)
@@ -241,7 +241,7 @@ def test_models_that_solve_next_to_nothing_are_not_comparable(parts, made):
 
 def test_one_solved_puzzle_of_a_thousand_is_nearly_none(parts, made):
     for model in ("trm_rope2d_random_halting_published", "trm_matched_published"):
-        made["sudoku", model, 0] = deepcopy(made["sudoku", "trm", 0]) | {"model": model}
+        made["sudoku", model, 0] = deepcopy(made["sudoku", "trm", 0]) | {"variant": model}
         set_rate(made["sudoku", model, 0], "fsr", 0.001, num=1000)
     assert [part.verdict for part in parts(made)["trm_fails"]] == [HOLDS, HOLDS]
     set_rate(made["sudoku", "trm_matched_published", 0], "fsr", 0.05, num=1000)
@@ -261,9 +261,9 @@ def test_significantly_behind_is_not_not_behind_by_however_little(rates, expecte
 def test_models_are_compared_only_on_the_same_data_set(parts, made):
     """TRM and SE-RRM both ran on the second maze, and SE-RRM alone on the first."""
     for model in ("trm", "se_rrm"):
-        second = deepcopy(made["maze", model, 0]) | {"task": "second", "kind": "maze"}
+        second = deepcopy(made["maze", model, 0]) | {"data_set": "second", "task": "maze"}
         made["second", model, 0] = second
-        set_rate(second, "fsr", {"trm": 0.9, "se_rrm": 0.5}[model], of_set=second["trained_set"])
+        set_rate(second, "fsr", {"trm": 0.9, "se_rrm": 0.5}[model], of_set=second["set_of_trained_size"])
     for model in ("trm", "hrm"):
         del made["maze", model, 0]
     ahead_of_trm, ahead_of_hrm = parts(made)["maze"]
@@ -276,7 +276,7 @@ def test_models_are_compared_only_on_the_same_data_set(parts, made):
 @pytest.mark.parametrize("rule", ["more_steps", "every_depth", "cannot_take"])
 def test_every_check_reads_its_task_and_metric(report, made, rule):
     file = made["maze", "se_rrm", 0]
-    of_set = file["trained_set"]
+    of_set = file["set_of_trained_size"]
     for model in ("se_rrm", "trm"):
         steps = made["maze", model, 0]["sets"][of_set]["steps"]
         steps["64"] = dict(steps["16"])
@@ -292,9 +292,9 @@ def test_a_further_data_set_adds_parts_to_checks_of_all_data_sets(parts, made):
     """More steps and equivariance change nothing on the first, and help on the harder one."""
     first = made["sudoku", "se_rrm", 0]
     del made["sudoku", "se_rrm", 1]
-    made["sudoku", "se_rrm_untied", 0] = deepcopy(first) | {"model": "se_rrm_untied"}
+    made["sudoku", "se_rrm_untied", 0] = deepcopy(first) | {"variant": "se_rrm_untied"}
     set_rate(first, "fsr", first["sets"]["9x9"]["steps"]["16"]["fsr"], steps="64")
-    harder = deepcopy(first) | {"task": "harder"}
+    harder = deepcopy(first) | {"data_set": "harder"}
     set_rate(harder, "fsr", 0.5)
     set_rate(harder, "fsr", 0.7, steps="64")
     made["harder", "se_rrm", 0] = harder
@@ -305,7 +305,7 @@ def test_a_further_data_set_adds_parts_to_checks_of_all_data_sets(parts, made):
     ]
     assert "after 16 steps 50.00" in found["more_steps"][1].evidence
     assert len(found["tied_sudoku"]) == 1, "the untied variant did not run there"
-    made["harder", "se_rrm_untied", 0] = deepcopy(harder) | {"model": "se_rrm_untied"}
+    made["harder", "se_rrm_untied", 0] = deepcopy(harder) | {"variant": "se_rrm_untied"}
     set_rate(made["harder", "se_rrm_untied", 0], "fsr", 0.3)
     found = parts(made)
     assert [(part.statement, part.verdict) for part in found["tied_sudoku"]] == [

@@ -41,7 +41,7 @@ def scored(num_solved: int, **changes: Any) -> dict[str, Any]:
         steps[number] = {"fsr": solved / NUM, "fsr_lo": low, "fsr_hi": high}
     solved = pack(np.arange(NUM) < num_solved)
     facts = {"status": "scored", "side": 9, "num_puzzles": NUM, "headline_steps": 16, "steps": steps}
-    return facts | {"puzzles": "a", "solved": solved} | changes
+    return facts | {"puzzles_digest": "a", "solved": solved} | changes
 
 
 def run(num_solved: int, seed: int = 0, model: str = "trm", **changes: Any) -> Evaluation:
@@ -69,8 +69,8 @@ def test_a_verdict_is_on_the_change_from_the_first_to_the_second(first: int, sec
 
 
 def test_only_outcomes_of_the_same_puzzles_are_pairs() -> None:
-    pairs, others = comparison_of(run(100), run(110)), comparison_of(run(100), run(110, puzzles="b"))
-    unknown = comparison_of(run(100, solved=None, puzzles=None), run(110))
+    pairs, others = comparison_of(run(100), run(110)), comparison_of(run(100), run(110, puzzles_digest="b"))
+    unknown = comparison_of(run(100, solved=None, puzzles_digest=None), run(110))
     assert [comparison.lines[0].are_pairs for comparison in (pairs, others, unknown)] == [True, False, False]
     assert [comparison.lines[0].verdict for comparison in (pairs, others, unknown)] == [
         BETTER,
@@ -89,7 +89,7 @@ def test_metrics_per_cell_give_no_verdict() -> None:
 
 
 def test_missing_outcomes_are_no_difference_but_other_outcomes_are() -> None:
-    assert comparison_of(run(100, solved=None, puzzles=None), run(100)).is_same
+    assert comparison_of(run(100, solved=None, puzzles_digest=None), run(100)).is_same
     shifted = run(100, solved=pack(np.arange(NUM) >= 100))
     assert [line.verdict for line in comparison_of(run(100), shifted).lines] == [UNDECIDED]
 
@@ -185,7 +185,7 @@ def test_equal_scores_without_intervals_are_the_same() -> None:
     assert comparison_of(*sides).is_same
 
 
-@pytest.mark.parametrize("name", ["example", "puzzles", "mine_lo"])
+@pytest.mark.parametrize("name", ["example", "puzzles_digest", "mine_lo"])
 def test_the_name_of_a_set_may_be_any_word(name: str) -> None:
     sides = []
     for rate in (0.4, 0.5):
@@ -240,7 +240,7 @@ def test_a_set_that_only_some_seeds_have_gets_no_line() -> None:
 
 
 def test_settings_that_a_run_uses_are_named_with_both_values() -> None:
-    runs = {"sudoku-trm-s0": {"task": "sudoku", "model": "trm"}}
+    runs = {"sudoku-trm-s0": {"data_set": "sudoku", "model": "trm"}}
     recipes = [{"sudoku": {"trm": {"steps": steps}, "hrm": {"steps": steps}}} for steps in (656, 700)]
     sides = [
         revision(name, run(100), runs=runs, models={"trm": {"width": 64}}, recipes=recipe)
@@ -258,13 +258,13 @@ def test_a_score_without_an_interval_gets_no_verdict_and_null_in_json() -> None:
 
 
 def test_a_changed_test_set_of_a_users_file_is_a_change() -> None:
-    runs = {"sudoku-trm-s0": {"task": "sudoku", "model": "trm"}}
+    runs = {"sudoku-trm-s0": {"data_set": "sudoku", "model": "trm"}}
     sides = [
         revision(
             name,
             run(100),
             runs=runs,
-            tests={"mine": {"task": "sudoku", "file": file}, "other": {"task": "maze", "file": file}},
+            tests={"mine": {"data_set": "sudoku", "file": file}, "other": {"data_set": "maze", "file": file}},
         )
         for name, file in (("old", "a.csv"), ("new", "b.csv"))
     ]
@@ -320,6 +320,6 @@ def test_the_study_of_seeds_has_the_settings_of_the_default() -> None:
     assert len(rows) == 18
     for row in rows:
         if row["seed"] == "0":
-            evaluation = scores[f"{row['task']}-{row['model']}-s0"]
+            evaluation = scores[f"{row['data_set']}-{row['model']}-s0"]
             rates = evaluation.scored[evaluation.main_set].steps[16]
             assert float(row[SOLVED]) == pytest.approx(100 * rates["fsr"], abs=0.005)

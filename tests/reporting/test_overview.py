@@ -132,9 +132,9 @@ def test_the_costs_of_the_paper_are_those_of_the_forecast():
 def two_profiles(made):
     """The made profile, and another with half its FLOPs, in which TRM solves other mazes."""
     first = report_of(made)
-    for (task, *_), file in made.items():
+    for (data_set, *_), file in made.items():
         file["training"] |= {"flops": file["training"]["flops"] // 2}
-        if task == "maze":
+        if data_set == "maze":
             file["sets"] = {"30x30": next(iter(file["sets"].values()))}
     set_rate(made["maze", "trm", 0], "fsr", 0.7, "30x30")
     return [first, replace(report_of(made), profile="other")]

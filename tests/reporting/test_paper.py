@@ -146,7 +146,7 @@ def test_profile_paper_has_the_printed_hyperparameters():
 
 def test_differences_are_in_plain_words():
     run = {
-        "task": "sudoku",
+        "data_set": "sudoku",
         "model": {"width": 32, "positions": "rope2d_boxes", "same": 1},
         "train": {
             "epochs": None,
@@ -158,7 +158,7 @@ def test_differences_are_in_plain_words():
         "fidelity": {"dropout_at_evaluation": True},
     }
     paper = {
-        "task": "sudoku",
+        "data_set": "sudoku",
         "model": {"width": 256, "positions": "rope2d", "same": 1, "registers": 4},
         "train": {
             "epochs": 1e4,

@@ -154,7 +154,7 @@ def test_task_types_of_held_out_puzzles_are_shown(report, made):
         file["sets"] = {
             name.replace("evaluation", "held_out"): part for name, part in reversed(file["sets"].items())
         }
-        file["trained_set"] = file["trained_set"].replace("evaluation", "held_out")
+        file["set_of_trained_size"] = file["set_of_trained_size"].replace("evaluation", "held_out")
     assert scores() == before
     del made["arc_agi_1", "trm", 0]["sets"]["held_out"]
     assert (scores()[0]["Own"], scores()[0]["Zeros"]) == ("—", before[0]["Zeros"])
@@ -180,8 +180,8 @@ def test_a_further_metric_is_shown_on_the_set_of_the_trained_size_and_on_files(r
 def test_a_criterion_may_be_the_main_metric_of_a_task(report, made, monkeypatch):
     """Such a metric is in no dict of general metrics."""
     monkeypatch.setitem(TASKS, "maze", replace(TASKS["maze"], curve_metrics=("valid",)))
-    for (task, *_), file in made.items():
-        for point in file["learning_curve"] if task == "maze" else ():
+    for (data_set, *_), file in made.items():
+        for point in file["learning_curve"] if data_set == "maze" else ():
             point["scores"] = {name.replace("fsr", "valid"): rate for name, rate in point["scores"].items()}
     whole = report(made)
     labels = [axes.get_ylabel() for axes in learning_curves(whole).axes]
@@ -213,8 +213,8 @@ def test_paper_tables_use_any_data_set_with_the_papers_puzzles(report, made):
     for side, rate in ((15, 0.5), (30, 0.25)):
         sets = {f"{side}x{side}": deepcopy(next(iter(file["sets"].values())))}
         made[f"maze_{side}", "se_rrm", 0] = named = file | {
-            "task": f"maze_{side}",
-            "kind": "maze",
+            "data_set": f"maze_{side}",
+            "task": "maze",
             "sets": sets,
         }
         set_rate(named, "fsr", rate, f"{side}x{side}", num=1000)
@@ -317,7 +317,7 @@ def test_the_conclusion_is_about_the_models_of_the_headline(made):
     """A tuned TRM with more seeds than TRM stands for its family in both."""
     for seed in (0, 1):
         made["sudoku", "trm_tuned", seed] = deepcopy(made["sudoku", "trm", 0]) | {
-            "model": "trm_tuned",
+            "variant": "trm_tuned",
             "seed": seed,
         }
     whole = report_of(made)
@@ -329,9 +329,9 @@ def test_the_conclusion_is_about_the_models_of_the_headline(made):
 def test_searches_are_those_of_all_seeds(made):
     first = made["sudoku", "se_rrm", 0]
     point = {"max_steps": 4, "num_puzzles": 10, "mean_steps": 2.0, "fsr": 0.4, "fsr_lo": 0.2, "fsr_hi": 0.6}
-    first["early_stopping"] = [point, point | {"max_steps": 8}]
+    first["first_verified"] = [point, point | {"max_steps": 8}]
     second = {"mean_steps": 4.0, "fsr": 0.6, "fsr_lo": 0.5, "fsr_hi": 0.7}
-    made["sudoku", "se_rrm", 1]["early_stopping"] = [point | second]
+    made["sudoku", "se_rrm", 1]["first_verified"] = [point | second]
     frame = compute_table(report_of(made))
     row = frame[frame["Model"].str.startswith("SE-RRM, Sudoku")].iloc[0]
     assert (row["Mean steps"], row["Solved"]) == ("3.00", "50.00 ± 14.14 (20.00–70.00)")
@@ -386,12 +386,12 @@ def test_curves_and_scores_have_every_point(written):
 def test_a_wrong_file_of_scores_is_named(made, tmp_path, change, message):
     params = read_params(ROOT / "profiles" / "ci.yaml")
     for name in params.runs:
-        task, model, seed = name.rsplit("-", 2)
+        data_set, model, seed = name.rsplit("-", 2)
         run = made["sudoku", "trm", 0] | {
             "profile": "ci",
             "name": name,
-            "task": task,
-            "model": model,
+            "data_set": data_set,
+            "variant": model,
             "seed": int(seed[1:]),
         }
         write_evaluation(tmp_path / f"{name}.json", Evaluation.model_validate(run))
@@ -500,7 +500,7 @@ def test_other_figures_get_a_section(report, made):
 
 def test_the_first_picture_is_the_solved_puzzle_that_took_the_most_steps(report, made, tmp_path):
     whole = report(made)
-    run = next(run for run in all_runs(whole.results) if (run.task, run.variant) == ("sudoku", "se_rrm"))
+    run = next(run for run in all_runs(whole.results) if (run.data_set, run.variant) == ("sudoku", "se_rrm"))
     right = [2, 3, 4, 5, 4, 5, 2, 3, 3, 2, 5, 4, 5, 4, 3, 2]
     almost, question = [*right[:15], 3], [*right[:15], 1]
     puzzle = {"set": "4x4", "side": 4, "question": question, "answer": right, "is_right": True}

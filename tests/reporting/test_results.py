@@ -18,7 +18,7 @@ def run(is_solved: np.ndarray, puzzles: str | None = "a", seed: int = 0, steps: 
         "num_puzzles": len(is_solved),
         "headline_steps": steps,
         "steps": {number: {"fsr": rate, "fsr_lo": low, "fsr_hi": high} for number in (8, 16)},
-        "puzzles": puzzles,
+        "puzzles_digest": puzzles,
         "solved": pack(is_solved),
     }
     return run_scores("made", "trm", {"9x9": part}, seed=seed)

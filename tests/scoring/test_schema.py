@@ -26,9 +26,9 @@ SET = {"status": "scored", "side": 9, "num_puzzles": 5, "steps": {"16": RATES}, 
 RUN: dict[str, Any] = {
     "profile": "made",
     "name": "sudoku-trm-s0",
+    "data_set": "sudoku",
     "task": "sudoku",
-    "kind": "sudoku",
-    "model": "trm",
+    "variant": "trm",
     "seed": 0,
     "model_info": {"family": "trm", "parameters": 10, "parameters_with_task_types": 10},
     "training": {"steps": 6, "samples": 24, "flops": 100, "final_loss": None},
@@ -37,7 +37,7 @@ RUN: dict[str, Any] = {
         "9x9": {**SET, "solved": "a8"},
         "25x25": {"status": "cannot_extrapolate", "side": 25, "reason": "too large"},
     },
-    "trained_set": "9x9",
+    "set_of_trained_size": "9x9",
 }
 
 
@@ -75,6 +75,7 @@ def test_outcomes_are_kept_after_the_headline_steps_and_the_most() -> None:
     ("change", "where"),
     [
         ({"seconds": 1.5}, "seconds"),
+        ({"trained_set": "9x9"}, "trained_set"),
         ({"name": "sudoku-trm-s1"}, "sudoku-trm-s0"),
         ({"sets": {"9x9": {**SET, "side": None}}}, "side"),
     ],

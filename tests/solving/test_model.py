@@ -88,8 +88,10 @@ def test_mazes_and_arc_tasks_have_grids_too(untrained: MakeModel) -> None:
     mazes, arc = (
         serrm.Model(loaded.model, loaded.settings, loaded.config)
         for loaded in (
-            untrained(6, task="maze"),
-            untrained(12, {"puzzles": ["aa"], "side": 4}, task="arc_agi_1", model={"task_types": "factored"}),
+            untrained(6, data_set="maze"),
+            untrained(
+                12, {"puzzles": ["aa"], "side": 4}, data_set="arc_agi_1", model={"task_types": "factored"}
+            ),
         )
     )
     (maze,) = mazes.solve(MAZE, budget=1)

@@ -169,7 +169,7 @@ def test_a_size_or_task_that_the_checkpoint_cannot_take(untrained: MakeModel) ->
 
 
 def test_mazes(untrained: MakeModel) -> None:
-    loaded = untrained(num_symbols=6, task="maze", config={"side": 4})
+    loaded = untrained(num_symbols=6, data_set="maze", config={"side": 4})
     plain, exact = (run(loaded, [MAZE, WALLED], is_exact=is_exact, budget=2) for is_exact in (False, True))
     for answers in (plain, exact):
         assert answers[1].status == Status.CONTRADICTORY
@@ -187,7 +187,7 @@ def arc(names: list[str]) -> list[Question]:
 
 def test_arc_puzzles_are_voted_on_by_their_augmentations(untrained: MakeModel) -> None:
     config = {"side": 5, "puzzles": ["aa", "bb", "cc"]}
-    run = {"task": "arc_agi_1", "model": {"task_types": "factored"}, "arrays": {"num_augmentations": 7}}
+    run = {"data_set": "arc_agi_1", "model": {"task_types": "factored"}, "arrays": {"num_augmentations": 7}}
     loaded = untrained(num_symbols=12, config=config, **run)
     seen: list[tuple[Any, Any]] = []
     rows = loaded.model.task_vectors
@@ -211,7 +211,7 @@ def test_arc_puzzles_are_voted_on_by_their_augmentations(untrained: MakeModel) -
 
 
 def test_arc_is_refused_plainly_where_nothing_is_known(untrained: MakeModel) -> None:
-    run = {"task": "arc_agi_2", "model": {"task_types": "factored"}, "arrays": {"num_augmentations": 7}}
+    run = {"data_set": "arc_agi_2", "model": {"task_types": "factored"}, "arrays": {"num_augmentations": 7}}
     for config, message in (
         ({"side": 5}, "ARC"),
         ({"side": 2, "puzzles": ["aa", "bb", "cc"]}, "side 2"),
@@ -222,7 +222,7 @@ def test_arc_is_refused_plainly_where_nothing_is_known(untrained: MakeModel) -> 
 
 
 def test_the_refusal_of_a_large_answer_names_its_side(untrained: MakeModel) -> None:
-    run = {"task": "arc_agi_2", "model": {"task_types": "factored"}, "arrays": {"num_augmentations": 7}}
+    run = {"data_set": "arc_agi_2", "model": {"task_types": "factored"}, "arrays": {"num_augmentations": 7}}
     loaded = untrained(num_symbols=12, config={"side": 4, "puzzles": ["aa", "bb", "cc"]}, **run)
     task = {"train": [], "test": [{"input": [[1] * 3] * 3, "output": [[1] * 9] * 9}]}
     (question,) = questions_of({"aa": task})
@@ -230,7 +230,10 @@ def test_the_refusal_of_a_large_answer_names_its_side(untrained: MakeModel) -> N
 
 
 def test_a_task_without_a_blank_is_answered(untrained: MakeModel, monkeypatch: pytest.MonkeyPatch) -> None:
-    loaded, (question,) = untrained(num_symbols=6, task="maze", config={"side": 4}), read_text(MAZE, "input")
+    loaded, (question,) = (
+        untrained(num_symbols=6, data_set="maze", config={"side": 4}),
+        read_text(MAZE, "input"),
+    )
     record = replace(grid_task("maze"), blank=None, open_cells=lambda questions: questions == 2)
     monkeypatch.setitem(TASKS, "maze", record)
     (answer,) = answers_to(loaded, [question], budget=2)

@@ -29,17 +29,20 @@ RUN, OTHER = "sudoku-se_rrm-s0", "sudoku-other-s0"
 def tiny() -> dict[str, Any]:
     """Profile ci with two small runs of SE-RRM on Sudoku, the second with other positions."""
     params: dict[str, Any] = yaml.safe_load((ROOT / "profiles" / "ci.yaml").read_text())
-    task, few = params["tasks"]["sudoku"], {"num_train": 12, "num_test": 4, "num_16x16": 0, "num_25x25": 0}
-    task |= {
-        "download": {"source": task["download"]["source"] | few | {"clues": [45, 55]}},
+    section, few = (
+        params["data_sets"]["sudoku"],
+        {"num_train": 12, "num_test": 4, "num_16x16": 0, "num_25x25": 0},
+    )
+    section |= {
+        "download": {"source": section["download"]["source"] | few | {"clues": [45, 55]}},
         "augment": {"num_train": None, "num_test": None, "num_test_sizes": {"4x4": 4}},
         "arrays": {"num_augmentations": 2},
     }
-    task["evaluate"]["curve_puzzles"] = 2
+    section["evaluate"]["curve_puzzles"] = 2
     recipe = params["recipes"]["sudoku"]["se_rrm"] | {"batch_size": 4, "steps": 6, "log_every": 3}
     run = params["runs"][RUN]
     return params | {
-        "tasks": {"sudoku": task},
+        "data_sets": {"sudoku": section},
         "recipes": {"sudoku": {"se_rrm": recipe}},
         "runs": {RUN: run, OTHER: run | {"changes": {"model.positions": "rope"}}},
     }

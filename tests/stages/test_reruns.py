@@ -18,8 +18,8 @@ from pathlib import Path
 stage, key = sys.argv[1], "".join(sys.argv[2:])
 params = yaml.safe_load(Path("params.yaml").read_text())
 data, reports = Path("data", params["profile"]), Path("reports", params["profile"])
-tasks, run = params["tasks"], params["runs"].get(key, {})
-task = tasks.get(run.get("task"), {})
+data_sets, run = params["data_sets"], params["runs"].get(key, {})
+data_set = data_sets.get(run.get("data_set"), {})
 
 def leave(path, *values):
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -29,15 +29,15 @@ def had(path):
     return "".join(file.read_text() for file in sorted(path.rglob("*")) if file.is_file())
 
 if stage == "download":
-    files = Path(tasks[key]["files"])
-    leave(data / "raw" / key / "x", tasks[key]["seed"], tasks[key]["download"], had(files))
+    files = Path(data_sets[key]["files"])
+    leave(data / "raw" / key / "x", data_sets[key]["seed"], data_sets[key]["download"], had(files))
 elif stage == "augment":
     for part in ("train", "test"):
-        used = {name: value for name, value in tasks[key]["augment"].items() if name.startswith(f"num_{part}")}
+        used = {name: value for name, value in data_sets[key]["augment"].items() if name.startswith(f"num_{part}")}
         leave(data / "augmented" / key / part, used, had(data / "raw" / key))
 elif stage == "build_arrays":
     arrays, sets = data / "arrays" / key, data / "augmented" / key
-    leave(arrays / "training" / "x", tasks[key]["arrays"], (sets / "train").read_text())
+    leave(arrays / "training" / "x", data_sets[key]["arrays"], (sets / "train").read_text())
     leave(arrays / "test" / "drawn" / "x", (sets / "test").read_text())
 elif stage == "hash_code":
     from serrm.config import read_params
@@ -46,18 +46,18 @@ elif stage == "hash_code":
     write_hashes(read_params(Path("params.yaml")), data / "code")
 elif stage == "read_tests":
     tests = params["tests"][key]
-    folder = data / "arrays" / tests["task"] / "test" / "files" / key
+    folder = data / "arrays" / tests["data_set"] / "test" / "files" / key
     leave(folder / "x", Path(tests["file"]).read_text())
 elif stage == "train":
-    recipe, model = params["recipes"][run["task"]][run["model"]], params["models"][run["model"]]
+    recipe, model = params["recipes"][run["data_set"]][run["model"]], params["models"][run["model"]]
     begin = "" if run["init"] == "random" else had(Path("data", run["init"]))
     begin += os.environ.get("MACHINE", "")  # whose results differ, as those of another CPU may
-    trained = had(data / "arrays" / run["task"] / "training")
+    trained = had(data / "arrays" / run["data_set"] / "training")
     leave(data / "runs" / key / "x", run, recipe, model, params["fidelity"], begin, trained)
     leave(data / "logs" / f"{key}.csv", key)
 elif stage == "evaluate":
-    used = had(data / "runs" / key), had(data / "arrays" / run["task"])
-    leave(data / "predictions" / key / "x", task["evaluate"], used)
+    used = had(data / "runs" / key), had(data / "arrays" / run["data_set"])
+    leave(data / "predictions" / key / "x", data_set["evaluate"], used)
     leave(data / "scores" / f"{key}.json", had(data / "predictions" / key))
 else:
     for name in ("tables/x", "figures/x", "metrics.json"):
@@ -76,10 +76,10 @@ RUNS = ("sudoku-se_rrm-s0", "sudoku-trm-s0", "maze-se_rrm-s0")
 
 
 def small(profile: str) -> dict[str, Any]:
-    """A profile with three runs on two tasks."""
+    """A profile with three runs on two data sets."""
     params: dict[str, Any] = yaml.safe_load((ROOT / "profiles" / f"{profile}.yaml").read_text())
-    params["tasks"] = {task: params["tasks"][task] for task in ("sudoku", "maze")}
-    params["recipes"] = {task: params["recipes"][task] for task in params["tasks"]}
+    params["data_sets"] = {name: params["data_sets"][name] for name in ("sudoku", "maze")}
+    params["recipes"] = {name: params["recipes"][name] for name in params["data_sets"]}
     params["runs"] = {name: params["runs"][name] for name in RUNS}
     return params
 
@@ -139,16 +139,16 @@ EDITS: dict[str, tuple[str, Any, set[str]]] = {
     "a recipe": ("recipes/sudoku/trm/steps", 7, stages("train evaluate", TRM)),
     "a run's changes": (f"runs/{MAZE}/changes", {"model.width": 48}, stages("train evaluate", MAZE)),
     "the seed of a run": (f"runs/{MAZE}/seed", 5, stages("train evaluate", MAZE)),
-    "the clues": ("tasks/sudoku/download/source/clues", [41, 50], stages("download", "sudoku") | SUDOKU),
-    "the number of training puzzles": ("tasks/sudoku/augment/num_train", 5, SUDOKU),
+    "the clues": ("data_sets/sudoku/download/source/clues", [41, 50], stages("download", "sudoku") | SUDOKU),
+    "the number of training puzzles": ("data_sets/sudoku/augment/num_train", 5, SUDOKU),
     "the number of test puzzles": (
-        "tasks/sudoku/augment/num_test",
+        "data_sets/sudoku/augment/num_test",
         3,
         stages("augment build_arrays", "sudoku") | stages("evaluate", *BOTH),
     ),
-    "augmentations": ("tasks/sudoku/arrays/num_augmentations", 9, SUDOKU - stages("augment", "sudoku")),
-    "evaluation steps": ("tasks/sudoku/evaluate/steps", [1, 2], stages("evaluate", *BOTH)),
-    "the seed of a task": ("tasks/sudoku/seed", 4, stages("download", "sudoku") | SUDOKU),
+    "augmentations": ("data_sets/sudoku/arrays/num_augmentations", 9, SUDOKU - stages("augment", "sudoku")),
+    "evaluation steps": ("data_sets/sudoku/evaluate/steps", [1, 2], stages("evaluate", *BOTH)),
+    "the seed of a data set": ("data_sets/sudoku/seed", 4, stages("download", "sudoku") | SUDOKU),
     "a fault switched on": ("fidelity/shifted_rope2d", True, ALL),
 }
 DATA = stages("download augment build_arrays", "sudoku", "maze")
@@ -202,9 +202,9 @@ def test_an_edit_runs_what_uses_the_value_and_no_more(project: StandIns) -> None
 
 
 def test_a_new_run_trains_alone_and_one_that_begins_with_another_follows_it(project: StandIns) -> None:
-    project.edit("runs/maze-trm-s0", {"task": "maze", "model": "trm", "seed": 0, "init": "random"})
+    project.edit("runs/maze-trm-s0", {"data_set": "maze", "model": "trm", "seed": 0, "init": "random"})
     assert project.repro() == stages("train evaluate", "maze-trm-s0") | TABULATE
-    tuned = {"task": "maze", "model": "trm", "seed": 0, "init": "ci/runs/maze-trm-s0"}
+    tuned = {"data_set": "maze", "model": "trm", "seed": 0, "init": "ci/runs/maze-trm-s0"}
     project.edit("runs/maze-tuned-s0", tuned)
     assert project.repro() == stages("train evaluate", "maze-tuned-s0") | TABULATE
     project.edit("runs/maze-trm-s0/changes", {"train.steps": 9})
@@ -216,7 +216,7 @@ def test_a_test_set_of_a_file_and_its_edits_train_nothing(project: StandIns, tmp
     for file in (project.root / "mine.txt", tmp_path / "mine.txt"):
         where = file.name if file.parent == project.root else str(file)
         file.write_text(f"puzzles, {where}")  # results of equal files come from DVC's cache
-        project.edit("tests", {"mine": {"task": "sudoku", "file": where}})
+        project.edit("tests", {"mine": {"data_set": "sudoku", "file": where}})
         scored = stages("evaluate", *BOTH)
         assert project.repro() - scored == stages("read_tests", "mine") | TABULATE
         assert project.repro() == set()
@@ -225,7 +225,7 @@ def test_a_test_set_of_a_file_and_its_edits_train_nothing(project: StandIns, tmp
         assert project.repro() == stages("read_tests", "mine") | scored | TABULATE
     project.edit("tests", {})
     assert project.repro() - TABULATE == scored, "the scores are without the set"
-    project.edit("tests", {"mine": {"task": "sudoku", "file": str(tmp_path / "mine.txt")}})
+    project.edit("tests", {"mine": {"data_set": "sudoku", "file": str(tmp_path / "mine.txt")}})
     project.repro()
     assert project.repro() == set()
     project.edit("tests", {})
@@ -242,8 +242,8 @@ def test_an_edited_file_of_a_mirror_repeats_what_it_changes(project: StandIns, t
         folder.mkdir()
         (folder / "train.csv").write_text("puzzles")
         where = "mirror" if folder.parent == project.root else str(folder)
-        project.edit("tasks/maze/download/source", {"kind": "mirror"})
-        project.edit("tasks/maze/files", where)
+        project.edit("data_sets/maze/download/source", {"kind": "mirror"})
+        project.edit("data_sets/maze/files", where)
         project.repro()
         assert project.repro() == set()
         (folder / "train.csv").write_text(f"others, {where}")
@@ -352,10 +352,10 @@ def test_a_task_made_of_another_follows_its_functions(project: StandIns) -> None
     tasks.write_text(text.replace('    "maze": MAZE,\n', '    "maze": MAZE,\n    "mine": MINE,\n'))
     assert project.repro() - TABULATE == DATA
     values = yaml.safe_load(before)
-    project.edit("tasks/mine", values["tasks"]["sudoku"])
+    project.edit("data_sets/mine", values["data_sets"]["sudoku"])
     project.edit("recipes/mine", {"trm": values["recipes"]["sudoku"]["trm"]})
     run = "mine-trm-s0"
-    project.edit(f"runs/{run}", {**values["runs"][TRM], "task": "mine"})
+    project.edit(f"runs/{run}", {**values["runs"][TRM], "data_set": "mine"})
     data = DATA | stages("download augment build_arrays", "mine")
     assert project.repro() - TABULATE == stages("download augment build_arrays", "mine") | stages(
         "train evaluate", run
@@ -371,7 +371,7 @@ def test_a_task_made_of_another_follows_its_functions(project: StandIns) -> None
         path = puzzles / module
         path.write_text(path.read_text() + "# a line\n")
         assert project.repro() - TABULATE == data | expected, module
-    for name in ("tasks", "recipes", "runs"):
+    for name in ("data_sets", "recipes", "runs"):
         project.edit(name, yaml.safe_load(before)[name])
     project.repro()
 

@@ -144,9 +144,9 @@ def test_removed_runs_and_test_sets_leave_no_trace(origin: StandIns, tmp_path: P
     clone.root.joinpath("mine.txt").write_text("puzzles")
     clone.done("git", "add", "mine.txt")
     clone.done("git", "commit", "-qm", "puzzles")
-    run = {"task": "maze", "model": "trm", "seed": 0, "init": "random"}
+    run = {"data_set": "maze", "model": "trm", "seed": 0, "init": "random"}
     clone.edit(f"runs/{new}", run)
-    clone.edit("tests", {"mine": {"task": "sudoku", "file": "mine.txt"}})
+    clone.edit("tests", {"mine": {"data_set": "sudoku", "file": "mine.txt"}})
     assert stages("train evaluate", new) | stages("read_tests", "mine") <= clone.repro()
     clone.done("git", "checkout", "params.yaml")
     lost = layout.scores / "lost.json"

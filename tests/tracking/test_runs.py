@@ -48,7 +48,7 @@ class MadeRun:
 
     def __init__(self, root: Path, profile: str, settings: RunSettings) -> None:
         self.layout = Layout(profile, root)
-        self.settings = settings.model_copy(update={"task": "sudoku", "variant": "tiny"})
+        self.settings = settings.model_copy(update={"data_set": "sudoku", "variant": "tiny"})
         self.training = {"steps": 6, "samples": 24, "flops": 100, "final_loss": 0.5, "arithmetic": "exact"}
         self.taken = {"seconds": 1.5, "puzzle_steps_per_second": 16.0, "peak_memory_bytes": 10**8}
 
@@ -82,7 +82,7 @@ class MadeRun:
             "9x9": {**SCORED, "steps": {"1": RATES, "16": RATES | {"fsr": 0.25}}},
             "25x25": {"status": "cannot_extrapolate", "side": 25, "reason": "no weights"},
         }
-        training = self.training | {"settings": self.settings.digest()}
+        training = self.training | {"settings_digest": self.settings.digest()}
         curve = [{"step": 6, "samples": 24, "loss": 0.5, "scores": RATES}]
         return run_scores(self.layout.profile, "tiny", sets, training=training, learning_curve=curve)
 
@@ -92,7 +92,7 @@ class MadeRun:
         self.layout.metrics.write_text(profile_text(self.layout.profile, [self.scores()]))
         rows = [[NAME, "Sudoku", *record.values()] for record in RECORDS]
         write_whole(
-            self.layout.reports / "curves" / "training.csv", csv_text(["run", "task", *RECORDS[0]], rows)
+            self.layout.reports / "curves" / "training.csv", csv_text(["run", "data_set", *RECORDS[0]], rows)
         )
 
 
@@ -119,7 +119,7 @@ def history(client: MlflowClient, run: Run, name: str) -> list[tuple[int, float]
 
 
 def content(client: MlflowClient, made: MadeRun) -> Any:
-    """All that MLflow holds of a profile's task."""
+    """All that MLflow holds of a profile's data set."""
     return [
         (run.to_dictionary(), {name: history(client, run, name) for name in run.data.metrics})
         for run in stored(client, made)
@@ -139,7 +139,7 @@ def check_everything(client: MlflowClient, made: MadeRun) -> None:
     assert not [name for name in run.data.metrics if "guess" in name]
     assert run.data.metrics["size/parameters"] == 1000
     assert run.data.metrics["train/puzzle_steps_per_second"] == 16
-    tags = {"task": "sudoku", "model": "tiny", "seed": "0", "family": "se_rrm", "arithmetic": "exact"}
+    tags = {"data_set": "sudoku", "model": "tiny", "seed": "0", "family": "se_rrm", "arithmetic": "exact"}
     assert run.data.tags.items() >= tags.items()
     assert run.inputs is not None and len(run.inputs.dataset_inputs) == 1
     artifacts = {artifact.path for artifact in client.list_artifacts(run.info.run_id)}

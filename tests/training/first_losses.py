@@ -32,12 +32,12 @@ RUNS = {
 def first_losses(profile: str, mirror: Path | None, folder: Path) -> str:
     """A line per optimiser step, after one with the run's name; `folder` is scratch space."""
     name, params = RUNS[profile], read_params(PROFILES / f"{profile}.yaml")
-    entry = params.runs[name].task
-    task, section = params.task_of(entry), params.tasks[entry]
+    entry = params.runs[name].data_set
+    task, section = params.task_of(entry), params.data_sets[entry]
     if mirror is not None:
         source = TASKS[task].as_mirror(section.download["source"], mirror)
         download = {**section.download, "source": source}
-        params.tasks[entry] = section.model_copy(update={"files": mirror, "download": download})
+        params.data_sets[entry] = section.model_copy(update={"files": mirror, "download": download})
     settings = params.download_settings(entry)
     fetch(task, settings.source, folder / "raw", settings.seed, folder / "downloads")
     write_sets(folder / "raw", folder / "sets", task, params.augment_settings(entry))

@@ -18,7 +18,7 @@ def open_stream(
     *,
     hints: HintSettings | None = None,
 ) -> stream.Stream:
-    """Open the training examples of a task's arrays, with that many augmentations per puzzle.
+    """Open the training examples of a data set's arrays, with that many augmentations per puzzle.
 
     ValueError for hints on ARC-AGI, whose questions show no part of the answer's grid.
     """
@@ -32,7 +32,7 @@ def open_stream(
 
 
 def training_hash(arrays: Path) -> str:
-    """Hash the training set of a task's arrays and its metadata.
+    """Hash the training set of a data set's arrays and its metadata.
 
     The ARC index is left out: it follows from the metadata (seed, names, number of variants).
     ValueError if there are no arrays.

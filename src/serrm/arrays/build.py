@@ -20,7 +20,7 @@ Row = dict[str, Any]  # of the Parquet file
 
 
 def build(puzzles: Path, target: Path, task: str, settings: ArraySettings) -> None:
-    """Write a task's puzzle sets as memory-mapped arrays to the folders `training` and `test/drawn` of `target`."""
+    """Write a data set's puzzles as memory-mapped arrays to the folders `training` and `test/drawn` of `target`."""
     if isinstance(TASKS[task], GridTask):
         build_grid_arrays(puzzles, target, task=task, seed=settings.seed)
     else:

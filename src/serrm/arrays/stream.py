@@ -1,18 +1,18 @@
 """Arrays of tasks on square grids, and streams of training examples of these and other tasks.
 
-The stage build_arrays writes two folders for a task, so that no training depends on a test set:
+The stage build_arrays writes two folders for a data set, so that no training depends on a test set:
 
     training/               metadata.json, questions.npy, answers.npy
     test/drawn/             metadata.json
     test/drawn/<set>/       questions.npy, answers.npy
 
-The sets in test/drawn are the task's own: those that the augment stage chose. Beside them, test/files has the test sets
+The sets in test/drawn are the data set's own: those that the augment stage chose. Beside them, test/files has the sets
 of users' files (`serrm.reading.sets`). The arrays are token grids as memory-mapped uint8, one question and one answer
 per puzzle.
 
 An epoch of the stream shuffles the puzzles and takes one random augmentation of each. Example number n is a pure
-function of (seed, n), so the whole state of a reader is the number of examples drawn. The seed is the task's, so all
-runs of a task with the same number of augmentations and the same hints get the same examples in the same order.
+function of (seed, n), so the whole state of a reader is the number of examples drawn. The seed is the data set's, so
+all runs on it with the same number of augmentations and the same hints get the same examples in the same order.
 """
 
 import json
@@ -33,7 +33,7 @@ from serrm.puzzles.tasks import alphabet, grid_task
 
 METADATA = "metadata.json"
 TRAIN = "train"  # the name of the training set
-TRAINING, TEST, FILES = "training", "test/drawn", "test/files"  # the folders of a task's arrays
+TRAINING, TEST, FILES = "training", "test/drawn", "test/files"  # the folders of a data set's arrays
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class PuzzleArrays:
 
 
 def read_metadata(folder: Path) -> dict[str, Any]:
-    """Read the metadata of the training or the test folder of a task's arrays. ValueError if it is not one."""
+    """Read the metadata of the training or the test folder of a data set's arrays. ValueError if it is not one."""
     if not (folder / METADATA).is_file():
         raise ValueError(f"{folder}: no arrays here ({METADATA} is missing)")
     metadata: dict[str, Any] = json.loads((folder / METADATA).read_text())
@@ -86,7 +86,7 @@ def read_metadata(folder: Path) -> dict[str, Any]:
 
 
 def find_set(arrays: Path, name: str) -> tuple[Path, dict[str, Any]]:
-    """The folder of the training set or of one of the task's own test sets ("train", "9x9", …), with its metadata.
+    """The folder of the training set or of one of the data set's own test sets ("train", "9x9", …), with its metadata.
 
     ValueError, which names the existing sets, if it is not one of them.
     """
@@ -114,13 +114,13 @@ def _opened(folder: Path, metadata: dict[str, Any], name: str) -> PuzzleArrays:
 
 
 def evaluation_sets(arrays: Path) -> list[str]:
-    """Names of a task's own test sets, smallest grid first."""
+    """Names of a data set's own test sets, smallest grid first."""
     sets = read_metadata(arrays / TEST)["sets"]
     return sorted(sets, key=lambda name: int(sets[name]["side"]))
 
 
 def set_of_side(arrays: Path, side: int) -> str | None:
-    """The name of the first of the task's own test sets with grids of a side; None if there is none."""
+    """The name of the first of the data set's own test sets with grids of a side; None if there is none."""
     sets = read_metadata(arrays / TEST)["sets"]
     return next((name for name in evaluation_sets(arrays) if sets[name]["side"] == side), None)
 

@@ -71,9 +71,9 @@ class Layout:
     def __init__(self, profile: str, root: Path = Path()) -> None:
         data = root / "data" / profile
         self.profile, self.root = profile, root
-        self.raw = data / "raw"  # raw files, one folder per task
-        self.augmented = data / "augmented"  # puzzle sets as Parquet, one folder per task
-        self.arrays = data / "arrays"  # token arrays, one folder per task
+        self.raw = data / "raw"  # raw files, one folder per data set
+        self.augmented = data / "augmented"  # puzzle sets as Parquet, one folder per data set
+        self.arrays = data / "arrays"  # token arrays, one folder per data set
         self.code = data / "code"  # hashes of the code that each run uses, on which it depends
         self.runs = data / "runs"  # checkpoints, one folder per run
         self.logs = data / "logs"  # training logs, one file per run

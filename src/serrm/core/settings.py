@@ -14,8 +14,8 @@ from pydantic import (
 )
 from pydantic_core import InitErrorDetails, PydanticCustomError, core_schema
 
-# The task of a data set, a key of TASKS. The field `task` beside it names the data set, and is the default.
-Kind = Annotated[str, Field(default_factory=lambda data: data["task"])]
+# A key of TASKS; by default the name of the data set in the field `data_set` before it.
+TaskName = Annotated[str, Field(default_factory=lambda data: data["data_set"])]
 T = TypeVar("T", bound=BaseModel)
 
 

@@ -41,7 +41,7 @@ def set_file(name: str) -> str:
 
 
 def write_sets(raw: Path, target: Path, task: str, settings: Any) -> None:
-    """Write seeded subsets of a task's raw files, every answer checked, to the directory `target`."""
+    """Write seeded subsets of a data set's raw files, every answer checked, to the directory `target`."""
     record = TASKS[task]
     if isinstance(record, GridTask):
         write_grid_sets(raw, target, settings, record)

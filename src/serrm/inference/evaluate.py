@@ -1,4 +1,4 @@
-"""Scores of a checkpoint on every test set of its task, after several numbers of supervision steps, and its snapshots.
+"""Scores of a checkpoint and its snapshots on its data set's test sets, after several numbers of supervision steps.
 
 On square grids one answer per puzzle is compared with the label (here); on ARC-AGI answers vote (`votes`). Every
 process counts its share of the batches, batch by batch in constant memory. Test-time compute and equivariance are
@@ -50,7 +50,7 @@ def evaluate(
     order of a single process, so every process then scores all batches. Returns the scores, and predictions for
     pictures.
     """
-    settings, gallery = run.evaluate, Gallery(run.kind, run.evaluate.examples)
+    settings, gallery = run.evaluate, Gallery(run.task, run.evaluate.examples)
     has_dropout = run.fidelity.dropout_at_evaluation
     with joined_by_torchrun(execution.device) as processes:
         device = prepare_device(execution.device, execution.threads, processes)
@@ -61,7 +61,7 @@ def evaluate(
         torch.manual_seed(run.seed)  # for dropout
         shared = ALONE if has_dropout else processes
         predictor = predict.Predictor(loaded, settings.batch_size, DTYPES[precision], shared)
-        if isinstance(TASKS[run.kind], GridTask):
+        if isinstance(TASKS[run.task], GridTask):
             sets = score_sets(predictor, arrays, run, gallery)
             set_of_trained_size = set_of_side(arrays, loaded.config["side"]) or ""
         else:
@@ -77,8 +77,8 @@ def evaluate(
         evaluation = Evaluation(
             profile=run.profile,
             name=run.name,
+            data_set=run.data_set,
             task=run.task,
-            kind=run.kind,
             variant=run.variant,
             seed=run.seed,
             arithmetic=arithmetic(loaded.model, precision),
@@ -126,7 +126,7 @@ def learning_curve(predictor: predict.Predictor, arrays: Path, run: ScoringSetti
     num, num_steps = run.evaluate.curve_puzzles, run.evaluate.curve_steps
     for path in predictor.loaded.snapshots if num else ():
         facts = predict.load_snapshot(predictor.loaded.model, path)
-        if not isinstance(TASKS[run.kind], GridTask):
+        if not isinstance(TASKS[run.task], GridTask):
             questions = arc_questions(predictor, arrays, num)
             local = count_votes(predictor, questions, (num_steps,))
             scores = pooled(predictor.processes.collect(local))[num_steps].scores()
@@ -147,13 +147,13 @@ def learning_curve(predictor: predict.Predictor, arrays: Path, run: ScoringSetti
 def score_sets(
     predictor: predict.Predictor, arrays: Path, run: ScoringSettings, gallery: Gallery
 ) -> dict[str, ScoredSet | RefusedSet]:
-    """Score every test set of a task on square grids, by name; those of users' files come last."""
+    """Score every test set of a data set with square grids, by name; those of users' files come last."""
     of_file: dict[str, str | None] = dict.fromkeys(evaluation_sets(arrays))
     sets = [open_arrays(arrays, name) for name in of_file]
     for entry in run.tests:
         for puzzles in open_file_sets(arrays, entry):
             if puzzles.name in of_file:
-                raise ValueError(f"tests.{entry}: {run.task} has a test set of the name {puzzles.name}")
+                raise ValueError(f"tests.{entry}: {run.data_set} has a test set of the name {puzzles.name}")
             of_file[puzzles.name] = entry
             sets.append(puzzles)
     scores: dict[str, ScoredSet | RefusedSet] = {}

@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import Field, NonNegativeInt, PositiveInt, model_validator
 
-from serrm.core.settings import Kind, Settings, setting_error
+from serrm.core.settings import Settings, TaskName, setting_error
 from serrm.scoring.schema import TaskTypeRow
 from serrm.training.settings import Fidelity
 
@@ -37,7 +37,7 @@ class ComputeSettings(Settings):
 
 
 class EvaluateSettings(Settings):
-    """The section `evaluate` of a task."""
+    """The section `evaluate` of a data set."""
 
     steps: tuple[PositiveInt, ...] = Field(min_length=1)
     """Supervision steps after which to score."""
@@ -85,10 +85,10 @@ class ScoringSettings(Settings):
     profile: str
     name: str
     """The name of the run."""
-    task: str
-    """The data set's name, an entry of `tasks` in the params file, such as sudoku_fewer_clues."""
-    kind: Kind
-    """The data set's task, a key of TASKS, such as sudoku; other code calls this key `task`."""
+    data_set: str
+    """An entry of `data_sets` in the params file, such as sudoku_fewer_clues."""
+    task: TaskName
+    """The data set's task, a key of TASKS, such as sudoku."""
     variant: str
     seed: NonNegativeInt
     evaluate: EvaluateSettings

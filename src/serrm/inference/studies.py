@@ -29,7 +29,7 @@ from serrm.scoring.schema import ComputePoint, Equivariance, PermutedPuzzle
 
 
 def puzzles_of_trained_size(loaded: predict.LoadedModel, arrays: Path) -> PuzzleArrays | None:
-    """The test puzzles of the size trained on; None if the task's arrays have no such set."""
+    """The test puzzles of the size trained on; None if the data set's arrays have no such set."""
     name = set_of_side(arrays, loaded.config["side"])
     return None if name is None else open_arrays(arrays, name)
 
@@ -42,7 +42,7 @@ def compute_points(
     Empty without such settings, and for a task that has no rule to verify answers by.
     """
     settings = run.evaluate.test_time_compute
-    if settings is None or TASKS[run.kind].verify is None:
+    if settings is None or TASKS[run.task].verify is None:
         return (), ()
     puzzles = puzzles_of_trained_size(predictor.loaded, arrays)
     return ((), ()) if puzzles is None else search_points(predictor, puzzles, settings)
@@ -114,7 +114,7 @@ def _point(outcomes: Sequence[Outcome], limits: Limits, num_right: int) -> Compu
 
 def symmetric_questions(loaded: predict.LoadedModel, arrays: Path) -> PuzzleArrays | ArcEvaluation | None:
     """A set of puzzles whose symbols may be permuted, or ARC's test inputs as they are; None if there is none."""
-    task = TASKS[loaded.settings.kind]
+    task = TASKS[loaded.settings.task]
     if not task.has_permutations:
         return None
     if isinstance(task, GridTask):
@@ -133,7 +133,7 @@ def equivariance(
 
     In ARC-AGI only the colours of the decoded grid are compared, and task types that hold colours are permuted too.
     """
-    model, usual = predictor.loaded.model, alphabet(predictor.loaded.settings.kind, questions.side).usual
+    model, usual = predictor.loaded.model, alphabet(predictor.loaded.settings.task, questions.side).usual
     permutation = np.arange(questions.num_symbols, dtype=np.uint8)
     permutation[list(usual)] = keyed_rng(seed, Purpose.PERMUTATION).permutation(usual)
 
@@ -188,7 +188,7 @@ def _predict_alone(
     batches = alone.batches(questions, (step,), "permuted symbols", task_vectors_of)
     tokens = np.concatenate([part.predictions for part in batches])
     model.train(is_training)
-    if isinstance(TASKS[predictor.loaded.settings.kind], GridTask):
+    if isinstance(TASKS[predictor.loaded.settings.task], GridTask):
         return tokens
     rows, columns = decoded_sizes(tokens, questions.side).T[..., None]
     row, column = np.divmod(np.arange(questions.side**2), questions.side)

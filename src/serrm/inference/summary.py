@@ -14,6 +14,6 @@ def score_line(run: Evaluation, seconds: float) -> str:
         return f"{run.name}: no scored set, {duration(seconds)}"
     part = run.scored[run.main_set]
     scores, metric = part.steps[part.headline_steps], run.main_metric
-    factor = metrics_of(run.kind)[metric].statistic.factor
+    factor = metrics_of(run.task)[metric].statistic.factor
     value, low, high = (factor * scores[metric + end] for end in ("", "_lo", "_hi"))
     return f"{run.name}: {run.main_set.replace('x', '×')} {value:.2f} ({low:.2f}–{high:.2f}), {duration(seconds)}"

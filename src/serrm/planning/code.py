@@ -83,7 +83,7 @@ def write_hashes(params: Params, target: Path) -> None:
 
 def used_code(run: RunSettings, stage: str) -> list[str]:
     """The code of a run's training or scoring: a line per entry of a dict, and a line per module with its hash."""
-    task = TASKS[run.kind]
+    task = TASKS[run.task]
     scores_answers = stage == "scoring" or task.right_answers == "any"
     task_parts = dict(_task_parts(task, scores_answers))
     run_parts = dict(_entries("run", run) if stage == "training" else _scoring_entries(run))

@@ -1,6 +1,6 @@
 """Forecast of the time that a profile takes: the FLOPs of its training runs and evaluations over this machine's rate.
 
-The FLOPs of training are exact. Those of an evaluation on the task's own test sets are an upper bound, because the
+The FLOPs of training are exact. Those of an evaluation on the data set's own test sets are an upper bound, because the
 search stops at a verified answer. Test sets of users' files are left out, because their sizes are not known before the
 stage `read_tests`. The number of published ARC-AGI puzzles that fit a canvas is unknown before the download, so the
 numbers of examples and test inputs are estimates.
@@ -26,10 +26,10 @@ from serrm.puzzles.task import ArcTask
 from serrm.puzzles.tasks import TASKS, alphabet
 from serrm.training.settings import RunSettings
 
-TASK_STAGES = ("download", "augment", "build_arrays")
+DATA_SET_STAGES = ("download", "augment", "build_arrays")
 TEST_STAGE = "read_tests"  # for a user's file of puzzles
 CODE_STAGE = "hash_code"  # for all runs
-DATA_STAGES = (*TASK_STAGES, TEST_STAGE, CODE_STAGE)
+DATA_STAGES = (*DATA_SET_STAGES, TEST_STAGE, CODE_STAGE)
 # Seconds that a stage takes besides its FLOPs, for DVC, imports, MLflow, the trial step, reading and writing.
 COMPUTING_SECONDS, DATA_SECONDS = 5.0, 1.5
 MAX_BATCH = 32  # puzzles per batch in the trial
@@ -54,20 +54,20 @@ Stages = dict[str, Stage]  # by name, such as train@sudoku-trm-s0
 def stages_of(params: Params) -> Stages:
     """All stages of a profile except `tabulate`."""
     stages: Stages = {CODE_STAGE: Stage([])}
-    for task in params.tasks:
-        names = [f"{stage}@{task}" for stage in TASK_STAGES]
+    for data_set in params.data_sets:
+        names = [f"{stage}@{data_set}" for stage in DATA_SET_STAGES]
         stages |= {name: Stage(names[:num]) for num, name in enumerate(names)}
-    test_stages = {f"{TEST_STAGE}@{name}": tests.task for name, tests in params.tests.items()}
+    test_stages = {f"{TEST_STAGE}@{name}": tests.data_set for name, tests in params.tests.items()}
     stages |= {name: Stage([]) for name in test_stages}
     own_runs = f"{params.profile}/runs/"
     for name, run in params.runs.items():
-        settings_and_counts = params.train_settings(name), params.counts(run.task)
-        after = [CODE_STAGE, f"build_arrays@{run.task}"]
+        settings_and_counts = params.train_settings(name), params.counts(run.data_set)
+        after = [CODE_STAGE, f"build_arrays@{run.data_set}"]
         if run.init.startswith(own_runs):
             after.append(f"train@{run.init.removeprefix(own_runs)}")
         stages[f"train@{name}"] = Stage(after, partial(training_flops, *settings_and_counts))
         evaluation = partial(evaluation_flops, *settings_and_counts, params.evaluate_settings(name))
-        tests = [stage for stage, task in test_stages.items() if task == run.task]
+        tests = [stage for stage, data_set in test_stages.items() if data_set == run.data_set]
         stages[f"evaluate@{name}"] = Stage([f"train@{name}", *tests], evaluation)
     return stages
 
@@ -79,14 +79,14 @@ def training_flops(run_settings: RunSettings, counts: Counts) -> int:
 
 
 def evaluation_flops(run_settings: RunSettings, counts: Counts, scoring: ScoringSettings) -> int:
-    """FLOPs of the task's own sets at the most steps, the curve, equivariance, and a search that verifies no answer.
+    """FLOPs of the data set's sets at the most steps, the curve, equivariance, and a search that verifies no answer.
 
     All except the sets themselves are scored on the puzzles of the size trained on, if there are any.
     """
     settings, search = scoring.evaluate, scoring.evaluate.test_time_compute
     num = counts.tests.get(counts.side, 0)
     votes, passes, snapshots = 1, 1, run_settings.train.snapshots
-    if isinstance(TASKS[run_settings.kind], ArcTask):  # augmentations of a test input vote
+    if isinstance(TASKS[run_settings.task], ArcTask):  # augmentations of a test input vote
         votes = run_settings.arrays.num_augmentations + 1
         passes = votes * len(settings.task_types)
     set_flops = sum(
@@ -110,7 +110,7 @@ def _takes_side(run_settings: RunSettings, trained_side: int, side: int) -> bool
     from serrm.inference.predict import refusal
     from serrm.models.build import empty_model
 
-    tokens = alphabet(run_settings.kind, trained_side)
+    tokens = alphabet(run_settings.task, trained_side)
     with torch.device("meta"):
         model = empty_model(
             run_settings.model,
@@ -118,14 +118,14 @@ def _takes_side(run_settings: RunSettings, trained_side: int, side: int) -> bool
             num_positions=trained_side**2,
             num_special=len(tokens.special),
         )
-    return refusal(model, side, alphabet(run_settings.kind, side).num_symbols) is None
+    return refusal(model, side, alphabet(run_settings.task, side).num_symbols) is None
 
 
 def _step_flops(run_settings: RunSettings, side: int, halting: HaltingSettings | None = None) -> int:
     """FLOPs of a supervision step of one puzzle: of a training step with a halting rule, else of inference."""
     from serrm.models.flops import flops
 
-    tokens = alphabet(run_settings.kind, side)
+    tokens = alphabet(run_settings.task, side)
     return flops(
         run_settings.model,
         halting,
@@ -183,11 +183,11 @@ def rate_of(params: Params, stages: Stages, execution: Execution, tflops: float 
     longest_stage = max(flops, key=lambda name: flops[name])
     run_settings = params.train_settings(longest_stage.partition("@")[2])
     device = prepare_device(execution.device, execution.threads)
-    side, train = params.counts(run_settings.task).side, run_settings.train
+    side, train = params.counts(run_settings.data_set).side, run_settings.train
     precision = resolved_precision(train.precision, device)
     changes = {"precision": precision, "batch_size": min(train.batch_size, MAX_BATCH)}
     settings = train.model_copy(update=changes)
-    tokens = alphabet(run_settings.kind, side)
+    tokens = alphabet(run_settings.task, side)
     stream = replace(random_stream(side, tokens.num_symbols), num_special=len(tokens.special))
     model = build_run_model(run_settings, stream).to(device).train()
     accelerate(model, allows_native=execution.native)  # not compiled, because compiling would take longer

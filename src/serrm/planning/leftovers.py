@@ -21,9 +21,9 @@ def leftovers(params: Params, layout: Layout) -> list[Path]:
     """Files of removed runs and test sets in folders on which other stages depend; checkpoints are in none of them."""
     run_folders = (layout.scores, layout.logs, layout.predictions)
     paths = [path for folder in run_folders for path in folder.glob("*") if path.stem not in params.runs]
-    for task in params.tasks:
-        names = {name for name, tests in params.tests.items() if tests.task == task}
-        paths += [path for path in layout.file_sets(task).glob("*") if path.name not in names]
+    for data_set in params.data_sets:
+        names = {name for name, tests in params.tests.items() if tests.data_set == data_set}
+        paths += [path for path in layout.file_sets(data_set).glob("*") if path.name not in names]
     # Another process writes a file or folder under a name with a dot, and renames it at the end.
     return sorted(path for path in paths if not path.name.startswith("."))
 
@@ -43,7 +43,7 @@ def kept_entries(entries: Iterable[str], params: Params, root: Path) -> list[str
     Of a stage with a loop of the user's own, such as `matrix`, all entries are kept.
     """
     keys_of_loop: Mapping[str, Mapping[str, object]] = {
-        "${tasks}": params.tasks,
+        "${data_sets}": params.data_sets,
         "${tests}": params.tests,
         "${runs}": params.runs,
     }

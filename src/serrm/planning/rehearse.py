@@ -1,4 +1,4 @@
-"""Rehearsal of a profile: the same tasks, runs and changes with small models, few puzzles and few steps.
+"""Rehearsal of a profile: the same data sets, runs and changes with small models, few puzzles and few steps.
 
 Every stage runs as under DVC, in a separate folder. AT_MOST limits settings by name, wherever they occur; sources,
 canvases, alphabets, positions and other settings stay as in the profile.
@@ -22,10 +22,10 @@ from serrm.core.project import MACHINE_FILE, PARAMS, PROFILES
 from serrm.core.settings import parse
 from serrm.models.families import FAMILIES
 from serrm.models.positions import POSITIONS
-from serrm.planning.forecast import CODE_STAGE, TASK_STAGES, TEST_STAGE
+from serrm.planning.forecast import CODE_STAGE, DATA_SET_STAGES, TEST_STAGE
 from serrm.puzzles.tasks import TASKS
 
-# (task, test set or run; stage) → (error or "", seconds)
+# (data set, test set or run; stage) → (error or "", seconds)
 StageResults = dict[tuple[str, str], tuple[str, float]]
 CODE, TABLES = ("code", CODE_STAGE), ("tables", "tabulate")
 NUM_PROCESSES = min(4, os.cpu_count() or 1)  # limited by one machine's memory
@@ -42,17 +42,19 @@ AT_MOST = {
 
 
 def selected(params: Params, patterns: Sequence[str]) -> Params:
-    """The profile with only the runs that match a pattern such as sudoku-*, and their tasks."""
+    """The profile with only the runs that match a pattern such as sudoku-*, and their data sets."""
     names = [matching(params.runs, pattern) for pattern in patterns]
     if [] in names:
         raise ValueError(
             f"--only {patterns[names.index([])]}: no such run; the runs are {', '.join(params.runs)}"
         )
     runs = {name: params.runs[name] for matches in names for name in matches}
-    tasks = {run.task: params.tasks[run.task] for run in runs.values()}
-    recipes = {task: params.recipes[task] for task in tasks}
-    tests = {name: test for name, test in params.tests.items() if test.task in tasks}
-    return params.model_copy(update={"runs": runs, "tasks": tasks, "tests": tests, "recipes": recipes})
+    data_sets = {run.data_set: params.data_sets[run.data_set] for run in runs.values()}
+    recipes = {data_set: params.recipes[data_set] for data_set in data_sets}
+    tests = {name: test for name, test in params.tests.items() if test.data_set in data_sets}
+    return params.model_copy(
+        update={"runs": runs, "data_sets": data_sets, "tests": tests, "recipes": recipes}
+    )
 
 
 def miniature(params: Params, mirror: Path | None = None, device: str = "auto") -> Params:
@@ -68,7 +70,7 @@ def miniature(params: Params, mirror: Path | None = None, device: str = "auto") 
     fixed = {"init": RANDOM, "headline_steps": None, **on_cpu}
     limits = _at_most()
     model_limits = {name: FAMILIES[values["family"]].at_most for name, values in params.models.items()}
-    task_limits = {name: TASKS[params.task_of(name)].at_most for name in params.tasks}
+    task_limits = {name: TASKS[params.task_of(name)].at_most for name in params.data_sets}
 
     def shrink(values: dict[str, Any], *further: Mapping[str, int]) -> Any:
         """The values within the general limits and the further ones of their model and task."""
@@ -78,23 +80,26 @@ def miniature(params: Params, mirror: Path | None = None, device: str = "auto") 
         return _shrunk("", values, fixed, all_limits)
 
     small["models"] = {name: shrink(values, model_limits[name]) for name, values in small["models"].items()}
-    small["tasks"] = {name: shrink(values, task_limits[name]) for name, values in small["tasks"].items()}
+    small["data_sets"] = {
+        name: shrink(values, task_limits[name]) for name, values in small["data_sets"].items()
+    }
     small["tests"] = {name: shrink(values) for name, values in small["tests"].items()}
     small["recipes"] = {
-        task: {
-            name: shrink(values, model_limits[name], task_limits[task]) for name, values in recipes.items()
+        data_set: {
+            name: shrink(values, model_limits[name], task_limits[data_set])
+            for name, values in recipes.items()
         }
-        for task, recipes in small["recipes"].items()
+        for data_set, recipes in small["recipes"].items()
     }
     small["runs"] = {
-        name: shrink(run, model_limits[run["model"]], task_limits[run["task"]])
+        name: shrink(run, model_limits[run["model"]], task_limits[run["data_set"]])
         for name, run in small["runs"].items()
     }
-    for name, task in small["tasks"].items():
-        source = task["download"]["source"]
+    for name, section in small["data_sets"].items():
+        source = section["download"]["source"]
         if mirror is not None and source["kind"] == "hub":
-            task["download"]["source"] = TASKS[params.task_of(name)].as_mirror(source, mirror)
-            task["files"] = str(mirror)
+            section["download"]["source"] = TASKS[params.task_of(name)].as_mirror(source, mirror)
+            section["files"] = str(mirror)
     return parse(Params, small, "the rehearsal's params")
 
 
@@ -123,8 +128,8 @@ def _shrunk(key: str, value: Any, fixed: Mapping[str, Any], at_most: Mapping[str
 def rehearse(params: Params, root: Path, folder: Path, execution: Execution) -> StageResults:
     """Run all stages of a profile in an empty folder with the project's code; their output is in *.log there.
 
-    After a failed stage, the later ones of its task or run do not run, nor the runs of a task whose data or test set
-    failed. A failure of hash_code stops no run. Tables are made only if nothing failed.
+    After a failed stage, the later ones of its data set or run do not run, nor the runs of a data set that, or whose
+    test set, failed. A failure of hash_code stops no run. Tables are made only if nothing failed.
     """
     one_process = {"threads": 1, "processes": 1, "max_seconds": None}
     write_yaml(folder / MACHINE_FILE, execution.model_copy(update=one_process).model_dump())
@@ -132,21 +137,21 @@ def rehearse(params: Params, root: Path, folder: Path, execution: Execution) -> 
     # Relative paths start at the project's root, not at this folder.
     for name, tests in params.tests.items():
         values["tests"][name]["file"] = str(root / tests.file)
-    for name, task in params.tasks.items():
-        if task.files != NO_FILES:
-            values["tasks"][name]["files"] = str(root / task.files)
+    for name, section in params.data_sets.items():
+        if section.files != NO_FILES:
+            values["data_sets"][name]["files"] = str(root / section.files)
     write_yaml(folder / PARAMS, values)
     (folder / PROFILES).symlink_to(root / PROFILES)
     data = [
         [CODE],
-        *([(task, stage) for stage in TASK_STAGES] for task in params.tasks),
+        *([(data_set, stage) for stage in DATA_SET_STAGES] for data_set in params.data_sets),
         *([(name, TEST_STAGE)] for name in params.tests),
     ]
     runs = {name: [(name, stage) for stage in ("train", "evaluate")] for name in params.runs}
     results = dict.fromkeys([*chain(*data, *runs.values()), TABLES], ("not run", 0.0))
 
     def run_stages(stages: Sequence[tuple[str, str]]) -> None:
-        """Run the stages of a task, a test set or a run, up to the first that fails."""
+        """Run the stages of a data set, a test set or a run, up to the first that fails."""
         for name, stage in stages:
             results[name, stage] = _run(stage, name, root, folder)
             bar.update()
@@ -155,9 +160,11 @@ def rehearse(params: Params, root: Path, folder: Path, execution: Execution) -> 
 
     with ThreadPoolExecutor(NUM_PROCESSES) as pool, progress_bar("rehearsal", len(results)) as bar:
         list(pool.map(run_stages, data))
-        without_data = {task for task in params.tasks if results[task, TASK_STAGES[-1]][0]}
-        without_data |= {tests.task for name, tests in params.tests.items() if results[name, TEST_STAGE][0]}
-        ready = [runs[name] for name, run in params.runs.items() if run.task not in without_data]
+        without_data = {name for name in params.data_sets if results[name, DATA_SET_STAGES[-1]][0]}
+        without_data |= {
+            tests.data_set for name, tests in params.tests.items() if results[name, TEST_STAGE][0]
+        }
+        ready = [runs[name] for name, run in params.runs.items() if run.data_set not in without_data]
         list(pool.map(run_stages, ready))
         if not any(error for key, (error, _) in results.items() if key != TABLES):
             run_stages([TABLES])

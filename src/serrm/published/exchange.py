@@ -45,10 +45,10 @@ def import_checkpoint(
     Raises ValueError for a file that is no state dict of plain tensors, and for a key that does not fit, naming it.
     """
     _check_target(target, replaces, (target / MODEL).is_file() and (target / CONFIG).is_file())
-    if settings.kind not in SIDES:
-        raise ValueError(f"unsupported task {settings.kind!r}; supported: {', '.join(SIDES)}")
-    side = SIDES[settings.kind]
-    num_symbols = alphabet(settings.kind, side).num_symbols
+    if settings.task not in SIDES:
+        raise ValueError(f"unsupported task {settings.task!r}; supported: {', '.join(SIDES)}")
+    side = SIDES[settings.task]
+    num_symbols = alphabet(settings.task, side).num_symbols
     try:
         model = published_model(settings.model, read_state_dict(file), num_symbols, side**2)
     except ValueError as error:

@@ -23,7 +23,7 @@ class Mirror(Settings):
 
     kind: Literal["mirror"]
     root: Path
-    """Set by `tasks.<task>.files`, which DVC watches."""
+    """Set by `data_sets.<data_set>.files`, which DVC watches."""
 
 
 class SubsetSettings(Settings):
@@ -45,7 +45,7 @@ class ArraySettings(Settings):
     num_augmentations: NonNegativeInt
     """Augmentations of a training puzzle, besides the puzzle itself."""
     seed: NonNegativeInt
-    """The task's seed, also for the order, augmentations and hints of the training stream."""
+    """The data set's seed, also for the order, augmentations and hints of the training stream."""
 
 
 class HintSettings(Settings):

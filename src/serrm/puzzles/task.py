@@ -62,7 +62,7 @@ class Alphabet:
 def as_mirror(source: Mapping[str, Any], root: Path) -> dict[str, Any]:
     """The settings of a source of published files, changed to read them from a folder.
 
-    The folder itself is set as `tasks.<task>.files`; `root` serves functions that look which files it has.
+    The folder itself is set as `data_sets.<data_set>.files`; `root` serves functions that look which files it has.
     """
     return {**source, "kind": MIRROR}
 

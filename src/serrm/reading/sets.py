@@ -1,6 +1,6 @@
 """The `read_tests` stage: the puzzles of a user's file as a further test set, in the form of `serrm.arrays.stream`.
 
-    arrays/<task>/test/files/<entry>/
+    arrays/<data_set>/test/files/<entry>/
         metadata.json
         <set>/          questions.npy, answers.npy
 

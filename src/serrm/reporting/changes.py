@@ -46,11 +46,17 @@ def values_used_by(settings: Mapping[str, Any], name: str) -> dict[str, Any]:
     run = (settings.get("runs") or {}).get(name)
     if not isinstance(run, Mapping):
         return {}
-    task, model = str(run.get("task")), str(run.get("model"))
+    data_set, model = str(run.get("data_set")), str(run.get("model"))
     result = dict[str, Any]()
     tests = settings.get("tests") or {}
-    of_task = [("tests", key) for key, entry in tests.items() if entry.get("task") == task]
-    for keys in (("fidelity",), ("models", model), ("tasks", task), ("recipes", task, model), *of_task):
+    sections = [
+        ("fidelity",),
+        ("models", model),
+        ("data_sets", data_set),
+        ("recipes", data_set, model),
+        *(("tests", key) for key, entry in tests.items() if entry.get("data_set") == data_set),
+    ]
+    for keys in sections:
         value: Any = settings
         for key in keys:
             value = value.get(key) if isinstance(value, Mapping) else None

@@ -53,7 +53,7 @@ def by_data_set(report: Report, task: str, check: Check) -> Iterator[tuple[str, 
     One data set stands for the task and is called like it: the one on which most of the check's models have the check's
     test set, the first of these in the profile. Further data sets, if the check reads them, need all of its models.
     """
-    names = dict.fromkeys(run.task for run in all_runs(report.results) if run.kind == task)
+    names = dict.fromkeys(run.data_set for run in all_runs(report.results) if run.task == task)
     results = {name: {key: runs for key, runs in report.results.items() if key[0] == name} for name in names}
 
     def num_models(name: str) -> int:
@@ -69,7 +69,7 @@ def by_data_set(report: Report, task: str, check: Check) -> Iterator[tuple[str, 
 
 def why_untested(report: Report, task: str, name: str, missing: Sequence[str]) -> str:
     """What a comparison lacks: the whole task, or scores of the models that are missing."""
-    if all(run.kind != task for run in all_runs(report.results)):
+    if all(run.task != task for run in all_runs(report.results)):
         return f"{task_name(task)} was not run."
     return f"{', '.join(missing)} {'were' if len(missing) > 1 else 'was'} not run, or not scored on {name}."
 
@@ -167,7 +167,7 @@ def augmentations(report: Report, check: Check) -> Iterator[Part]:
 
 def num_augmentations(report: Report, task: str, models: Iterable[str]) -> dict[str, int]:
     """The numbers of augmentations of models that ran on a task."""
-    keys = {model: (runs_on(report.results, task, model)[0].task, model) for model in models}
+    keys = {model: (runs_on(report.results, task, model)[0].data_set, model) for model in models}
     return {model: report.settings[key]["arrays"]["num_augmentations"] for model, key in keys.items()}
 
 
@@ -214,7 +214,7 @@ def mean_curve(runs: Sequence[Evaluation], metric: str) -> list[tuple[float, Sco
     return [
         (
             fmean(point.samples for point in seeds),
-            over_seeds([in_percent(runs[0].kind, metric, point.scores) for point in seeds], 0),
+            over_seeds([in_percent(runs[0].task, metric, point.scores) for point in seeds], 0),
         )
         for seeds in points
     ]

@@ -64,7 +64,7 @@ def judge(report: Report) -> dict[str, list[Part]]:
     """
     columns = [column for table in load_paper().score_tables.values() for column in table.columns.values()]
     tasks = {column.task for column in columns}
-    results = {key: runs for key, runs in report.results.items() if runs[0].kind in tasks}
+    results = {key: runs for key, runs in report.results.items() if runs[0].task in tasks}
     is_other = bool(report.results) and not results  # else `parameters`, which reads no runs, would be judged
     report, judged = replace(report, results=results), {}
     for key, claim in load_paper().claims.items():

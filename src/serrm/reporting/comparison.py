@@ -143,7 +143,7 @@ def _lines(key: Key, runs: Sides, *, has_all: bool) -> Iterator[Line]:
 
     A score that some seeds of a side have and others have not is left out.
     """
-    records = metrics_of((runs[1] or runs[0])[0].kind)
+    records = metrics_of((runs[1] or runs[0])[0].task)
     for name, steps in _scored(runs, has_all=has_all):
         for metric in [metric for metric, record in records.items() if has_all or record.is_listed]:
             counts = [
@@ -205,7 +205,7 @@ def _line(
     key: Key, runs: Sides, name: str, metric: str, steps: int, first: Score | None, second: Score | None
 ) -> Line:
     nums, example = (len(runs[0]), len(runs[1])), (runs[1] or runs[0])[0]
-    record, label = metrics_of(example.kind)[metric], example.name
+    record, label = metrics_of(example.task)[metric], example.name
     if max(nums) > 1:
         seeds = "/".join(f"{num}" for num in dict.fromkeys(nums) if num)
         label = f"{'-'.join(key)}, {seeds} seeds"
@@ -268,7 +268,7 @@ def _others(first: Evaluation, second: Evaluation, lines: Iterable[Line]) -> tup
     with_line = {
         ("sets", line.set, "steps", line.steps, line.metric)
         for line in lines
-        if line.key == (second.task, second.variant)
+        if line.key == (second.data_set, second.variant)
     }
     unmatched = first.scored.keys() ^ second.scored.keys()
     first_numbers, second_numbers = (
@@ -286,10 +286,10 @@ def _others(first: Evaluation, second: Evaluation, lines: Iterable[Line]) -> tup
 
 # The fields of an evaluation whose numbers are compared.
 COMPARED: Final = ("sets", "learning_curve", "first_verified", "guesses", "equivariance")
-# Keys within these fields, as in files, that are left out: outcomes of single puzzles, which older scores do not have;
+# Keys within these fields that are left out: outcomes of single puzzles, which older scores do not have;
 # grids and texts; and the headline steps, whose changes have a sentence of their own.
 NOT_COMPARED: Final = {
-    *("puzzles", "solved", "solved_after_most", "credits"),
+    *("puzzles_digest", "solved", "solved_after_most", "credits"),
     *("example", "reason", "headline_steps"),
 }
 
@@ -384,7 +384,7 @@ def as_json(comparison: Comparison, *, has_all: bool = False) -> dict[str, Any]:
         "scores": [
             {
                 "run": line.run,
-                "task": line.key[0],
+                "data_set": line.key[0],
                 "model": line.key[1],
                 "num_seeds": line.num_seeds,
                 "set": line.set,

@@ -71,7 +71,7 @@ def rankings(report: Report) -> list[Ranking]:
             has_winner = all(difference(best, other).low > 0 for other in others)
             name = puzzle_set(data_set, first.main_set)
             steps = {variant: runs[variant][0].scored[first.main_set].headline_steps for variant in scores}
-            metric = metrics_of(first.kind)[first.main_metric].short
+            metric = metrics_of(first.task)[first.main_metric].short
             ranked.append(Ranking(name, metric, scores, steps, has_winner))
     return ranked
 

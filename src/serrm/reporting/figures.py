@@ -55,7 +55,7 @@ def build_figures(report: Report) -> dict[str, str]:
             "compute": compute(report),
         }
         figures = {name: svg_text(plot) for name, plot in plots.items() if plot}
-    for task in dict.fromkeys(run.kind for run in all_runs(report.results)):
+    for task in dict.fromkeys(run.task for run in all_runs(report.results)):
         if TASKS[task].has_permutations and (picture := permuted(report, task)):
             figures[f"permuted_{task}"] = picture
     return figures
@@ -96,17 +96,20 @@ def learning_curves(report: Report) -> Figure | None:
     runs = [run for run in all_runs(report.results) if run.learning_curve and run.variant in main]
     panels = [
         (data_set, task, metric)
-        for data_set, task in dict.fromkeys((run.task, run.kind) for run in runs)
+        for data_set, task in dict.fromkeys((run.data_set, run.task) for run in runs)
         for metric in TASKS[task].curve_metrics
         if any(
-            point.scores.get(metric) for run in runs if run.task == data_set for point in run.learning_curve
+            point.scores.get(metric)
+            for run in runs
+            if run.data_set == data_set
+            for point in run.learning_curve
         )
     ]
     if not panels:
         return None
     figure, axes_of = _panels(len(panels))
     for axes, (data_set, task, metric) in zip(axes_of, panels, strict=True):
-        for run in (run for run in runs if run.task == data_set):
+        for run in (run for run in runs if run.data_set == data_set):
             _draw(axes, curve(run, metric), model_name(run.variant), label=model_name(run.variant))
         axes.set(title=task_name(data_set), xlabel="Samples processed")
         axes.set_xlim(0, None)
@@ -124,11 +127,11 @@ def training_loss(report: Report, logs: Mapping[str, Sequence[Record]]) -> str:
     runs = [run for run in all_runs(report.results) if run.variant in main and logs.get(run.name)]
     if not runs:
         return ""
-    data_sets = [*dict.fromkeys(run.task for run in runs)]
+    data_sets = [*dict.fromkeys(run.data_set for run in runs)]
     with matplotlib.rc_context(LOOK):
         figure, axes_of = _panels(len(data_sets))
         for axes, data_set in zip(axes_of, data_sets, strict=True):
-            for run in (run for run in runs if run.task == data_set):
+            for run in (run for run in runs if run.data_set == data_set):
                 steps, losses = ([record[key] for record in logs[run.name]] for key in ("step", "loss"))
                 name = model_name(run.variant)
                 axes.plot(steps, losses, color=style(name)[0], linewidth=1.4, label=name)
@@ -239,7 +242,7 @@ def permuted(report: Report, task: str) -> str:
     top = 58 + 16 * len(lines)
     for run, result in rows:
         name, counts = model_name(run.variant), f"{result.num_identical:,} of {result.num_pairs:,}"
-        heading = f"{name}, {task_name(run.task)}"
+        heading = f"{name}, {task_name(run.data_set)}"
         parts.append(svg.text(LEFT, top + 14, heading, font_size=13.5, font_weight=700, fill=DARK))
         parts.append(svg.text(LEFT, top + 32, f"f(πx) = πf(x) for {counts} puzzles", **look))
         for column, (symbol, panel) in enumerate(_grids(run, result.example).items()):
@@ -259,8 +262,8 @@ def steps_of_permuted(run: Evaluation) -> int:
 
 def _grids(run: Evaluation, example: PermutedPuzzle) -> dict[str, Panel]:
     expected = as_tokens([example.permutation[token] for token in example.prediction])
-    plain = DrawnPuzzle(run.kind, example.side, as_tokens(example.question))
-    moved = DrawnPuzzle(run.kind, example.side, as_tokens(example.permuted_question), expected)
+    plain = DrawnPuzzle(run.task, example.side, as_tokens(example.question))
+    moved = DrawnPuzzle(run.task, example.side, as_tokens(example.permuted_question), expected)
     return {
         "x": plain.question_panel(),
         "f(x)": plain.prediction_panel(as_tokens(example.prediction)),

@@ -10,7 +10,7 @@ from serrm.reporting.revisions import WORKSPACE, read_revision
 from serrm.scoring.metrics import metrics_of
 
 COLUMNS = (
-    *("profile", "run", "task", "model", "seed"),
+    *("profile", "run", "data_set", "model", "seed"),
     *("set", "num_puzzles", "steps", "metric", "value", "low", "high"),
 )
 
@@ -28,13 +28,13 @@ def results(revision: str | None = None) -> pd.DataFrame:
     scores = read_revision(find_root(Path.cwd()), revision or WORKSPACE)
     rows = [
         (
-            *(scores.profile, run.name, run.task, run.variant, run.seed),
-            *(name, part.num_at(steps), steps, metric, *in_percent(run.kind, metric, values)),
+            *(scores.profile, run.name, run.data_set, run.variant, run.seed),
+            *(name, part.num_at(steps), steps, metric, *in_percent(run.task, metric, values)),
         )
         for run in scores.runs.values()
         for name, part in run.scored.items()
         for steps, values in part.steps.items()
-        for metric in metrics_of(run.kind)
+        for metric in metrics_of(run.task)
         if metric in values
     ]
     return pd.DataFrame(rows, columns=[*COLUMNS])

@@ -67,7 +67,7 @@ def headline(report: Report) -> Headline:
     }
     lines = [*(row.texts for row in rows), *_cost_lines(report, rows, first_runs)]
     has_arc = any(
-        isinstance(TASKS[run.kind], ArcTask) for run_of in first_runs.values() for run in run_of.values()
+        isinstance(TASKS[run.task], ArcTask) for run_of in first_runs.values() for run in run_of.values()
     )
     has_seeds = any(len(seeds) > 1 for (_, variant), seeds in results.items() if variant in variants)
     small = [row.texts["Test puzzles"] for row in all_rows if row.num < min_puzzles]
@@ -91,7 +91,7 @@ def _cost_lines(
             model_name(variant): bound_prefix(run.model_info.family) + flops_text(total_flops(run, report))
             for variant, run in run_of.items()
         }
-        cost = report.cost(next(iter(run_of.values())).kind, "se_rrm")
+        cost = report.cost(next(iter(run_of.values())).task, "se_rrm")
         if cost and any(PAPERS_SE_RRM in row.texts for row in rows if row.data_set == data_set):
             parameters[PAPERS_SE_RRM], flops[PAPERS_SE_RRM] = f"{cost.parameters:,}", flops_text(cost.flops)
         if index == 0:
@@ -133,7 +133,7 @@ def _headline_rows(
         parts = [seeds[0].scored[of_set] for seeds in runs.values() if of_set in seeds[0].scored]
         is_own_set = parts[0].of_file is None
         name = puzzle_set(data_set, of_set) if is_own_set else f"{task_name(data_set)} {of_set}"
-        texts = {"Test puzzles": f"{name}{blanks_text(first_run.kind, parts)}, n {num:,}"}
+        texts = {"Test puzzles": f"{name}{blanks_text(first_run.task, parts)}, n {num:,}"}
         for variant, value in scores.items():
             if value is None:
                 is_refused = any(of_set in run.refused for run in runs[variant])
@@ -154,15 +154,15 @@ def _paper_column(results: Results, run: Evaluation, of_set: str) -> tuple[str, 
     A set of another size than the paper's stands beside the paper's as in the tables, and only if no run of the task
     was scored on the latter.
     """
-    scored_sets = {name for other in all_runs(results) if other.kind == run.kind for name in other.scored}
+    scored_sets = {name for other in all_runs(results) if other.task == run.task for name in other.scored}
     for number in ("1", "3"):
         table = load_paper().score_tables[number]
         (row,) = (row for row in table.rows if row.variant == "se_rrm")
         for key, column in table.columns.items():
-            is_column = (column.task, column.metric) == (run.kind, run.main_metric)
+            is_column = (column.task, column.metric) == (run.task, run.main_metric)
             is_other_size = of_set != column.set and column.set in scored_sets
             if is_column and of_set == set_in_column(column, run) and not is_other_size:
                 blanks = f", {column.blanks} blanks" if column.blanks else ""
-                puzzles = f"{puzzle_set(run.kind, column.set)}{blanks}, n {column.num:,}"
+                puzzles = f"{puzzle_set(run.task, column.set)}{blanks}, n {column.num:,}"
                 return paper_text(row.entries[key]), puzzles
     return None

@@ -28,7 +28,7 @@ Columns = Mapping[str, tuple[str, str]]  # heading → test set and metric
 
 
 def variants_table(report: Report) -> pd.DataFrame:
-    """Variants in none of the paper's tables: a row per variant and own test set of its task, over all seeds."""
+    """Variants in none of the paper's tables: a row per variant and own test set of its data set, over all seeds."""
     paper_variants = {
         (column.task, row.variant_of(key))
         for table in load_paper().score_tables.values()
@@ -37,7 +37,7 @@ def variants_table(report: Report) -> pd.DataFrame:
     }
     rows = []
     for (data_set, variant), runs in report.results.items():
-        if (runs[0].kind, variant) in paper_variants:
+        if (runs[0].task, variant) in paper_variants:
             continue
         for name in runs[0].own_sets:
             if (part := runs[0].scored.get(name)) is None:
@@ -76,7 +76,7 @@ def criteria_table(report: Report) -> pd.DataFrame:
     """FSR, the rates of answers that obey the task's rules, and GPA: a row per data set and variant."""
 
     def columns(run: Evaluation) -> Columns:
-        rules = {metric.short: name for name, metric in metrics_of(run.kind).items() if metric.meaning}
+        rules = {metric.short: name for name, metric in metrics_of(run.task).items() if metric.meaning}
         metrics = {"FSR": "fsr", **rules, "GPA": "gpa"} if rules else {}
         return {heading: (run.main_set, metric) for heading, metric in metrics.items()}
 
@@ -85,7 +85,7 @@ def criteria_table(report: Report) -> pd.DataFrame:
 
 def meanings_of_criteria(results: Results) -> Iterator[str]:
     """What FSR and every rule count, one line each, for the tasks with rules."""
-    for task in dict.fromkeys(run.kind for run in all_runs(results)):
+    for task in dict.fromkeys(run.task for run in all_runs(results)):
         rules = [metric for metric in metrics_of(task).values() if metric.meaning]
         if rules:
             is_any = TASKS[task].right_answers == "any"
@@ -151,10 +151,10 @@ def trainings_table(report: Report) -> pd.DataFrame:
     for run in all_runs(report.results):
         info, training = run.model_info, run.training
         embeddings = info.parameters_with_task_types - info.parameters
-        has_seeds = len(report.results[run.task, run.variant]) > 1
+        has_seeds = len(report.results[run.data_set, run.variant]) > 1
         rows.append(
             {
-                "Task": task_name(run.task),
+                "Task": task_name(run.data_set),
                 "Model": model_name(run.variant) + (f", seed {run.seed}" if has_seeds else ""),
                 "Parameters": f"{info.parameters:,}" + (f" + {embeddings:,}" if embeddings else ""),
                 "Steps": f"{training.steps:,}",
@@ -186,7 +186,7 @@ def searches_of(report: Report) -> dict[tuple[str, str, str], list[Search]]:
             if (groups := _same_limits(of_seeds)) and variant in main:
                 side = runs[0].data.side
                 flops = report.flops[data_set, variant](
-                    num_symbols=alphabet(runs[0].kind, side).num_symbols, num_positions=side**2
+                    num_symbols=alphabet(runs[0].task, side).num_symbols, num_positions=side**2
                 )
                 searches[data_set, variant, method] = [_search(points, flops) for points in groups]
     return searches

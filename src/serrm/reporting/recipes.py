@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 ComposedSettings = Mapping[str, Any]
-"""The composed settings of a run: `task`, `variant`, and the sections `model`, `train`, `arrays`, `fidelity`."""
+"""The composed settings of a run: `data_set`, `task`, `variant`; sections `model`, `train`, `arrays`, `fidelity`."""
 # Choices among classes of settings with different keys, and the kind where a choice names none.
 CHOICES: Final = {"halting": "none", "loss": "stablemax", "optimizer": "adam_atan2"}
 # Keys that are not listed as differences: the seed, what changes no result, and epochs and steps, which are compared as

@@ -99,7 +99,7 @@ def headline_scores(runs: Sequence[Evaluation]) -> dict[str, dict[str, float]]:
     """The main metric in percent of every set after its headline steps, by run, for `dvc metrics`."""
     return {
         run.name: {
-            name: round(in_percent(run.kind, run.main_metric, part.steps[part.headline_steps])[0], 2)
+            name: round(in_percent(run.task, run.main_metric, part.steps[part.headline_steps])[0], 2)
             for name, part in run.scored.items()
             if part.has_own_task_types
         }
@@ -112,13 +112,13 @@ def write_curves(runs: Sequence[Evaluation], folder: Path) -> None:
     depth, learning = list[dict[str, Any]](), list[dict[str, Any]]()
     has_seeds = len({run.seed for run in runs}) > 1
     for run in runs:
-        task, seed = task_name(run.task), f", seed {run.seed}" if has_seeds else ""
+        data_set, seed = task_name(run.data_set), f", seed {run.seed}" if has_seeds else ""
         model = f"{model_name(run.variant)}{seed}"
         for point in run.learning_curve:
             at = {"step": point.step, "samples": point.samples, "loss": point.loss}
-            learning.append({"panel": task, "model": model, **at, **_rates(run, point.scores)})
+            learning.append({"panel": data_set, "model": model, **at, **_rates(run, point.scores)})
         for name, part in run.scored.items():
-            names = {"panel": f"{task} {set_name(name)}", "model": model}
+            names = {"panel": f"{data_set} {set_name(name)}", "model": model}
             depth += [{**names, "steps": num, **_rates(run, scores)} for num, scores in part.steps.items()]
     for name, points, counts in (
         ("depth", depth, ["steps"]),
@@ -131,16 +131,18 @@ def write_curves(runs: Sequence[Evaluation], folder: Path) -> None:
 def training_curves(runs: Sequence[Evaluation], logs: Mapping[str, Sequence[Record]]) -> str:
     """The training logs of all runs, by name, as one CSV file, with six significant digits."""
     lines = [
-        {"run": run.name, "task": task_name(run.task), **record} for run in runs for record in logs[run.name]
+        {"run": run.name, "data_set": task_name(run.data_set), **record}
+        for run in runs
+        for record in logs[run.name]
     ]
-    frame = pd.DataFrame(lines, columns=None if lines else ["run", "task", *COUNTS])
+    frame = pd.DataFrame(lines, columns=None if lines else ["run", "data_set", *COUNTS])
     return frame.to_csv(index=False, lineterminator="\n", float_format="%.6g")
 
 
 def _rates(run: Evaluation, scores: Mapping[str, float]) -> dict[str, float | None]:
     metrics = {"solved": run.main_metric, "gpa": "gpa"}
     return {
-        name: round(in_percent(run.kind, metric, scores)[0], 2) if metric in scores else None
+        name: round(in_percent(run.task, metric, scores)[0], 2) if metric in scores else None
         for name, metric in metrics.items()
     }
 
@@ -180,11 +182,11 @@ def render_page(
         ],
         figures={name: b64encode(svg.encode()).decode() for name, svg in figures.items() if svg},
         examples=[*page_examples(report.results, inputs.examples)],
-        legends=dict.fromkeys(f"In {TASKS[run.kind].name}, {TASKS[run.kind].look.legend}." for run in runs),
+        legends=dict.fromkeys(f"In {TASKS[run.task].name}, {TASKS[run.task].look.legend}." for run in runs),
         notes=notes_on_tables(report.results),
         recipes=recipe_tables(report),
         page_facts=inputs.page_facts,
-        hashes=dict.fromkeys((task_name(run.task), run.data.hash) for run in runs),
+        hashes=dict.fromkeys((task_name(run.data_set), run.data.hash) for run in runs),
     )
 
 
@@ -223,7 +225,7 @@ def page_examples(results: Results, folder: Path) -> Iterator[dict[str, Any]]:
             names = [example.set for example in examples]
             main_set = run.set_of_trained_size if run.set_of_trained_size in names else "".join(names[:1])
             traces = [
-                (example, changing_panels(example.puzzle(run.kind)))
+                (example, changing_panels(example.puzzle(run.task)))
                 for example in examples
                 if example.set == main_set
             ]
@@ -233,7 +235,8 @@ def page_examples(results: Results, folder: Path) -> Iterator[dict[str, Any]]:
             for example, panels in [*longest, *unsolved[:1]]:
                 pictures = [Markup(grid_svg(panel, f"{panel.caption}: {panel.remark}")) for panel in panels]
                 yield {
-                    "heading": f"{model_name(run.variant)} on {task_name(run.task)}, {example.name.replace('x', '×')}",
+                    "heading": f"{model_name(run.variant)} on {task_name(run.data_set)}, "
+                    f"{example.name.replace('x', '×')}",
                     "is_right": example.is_right,
                     "outcome": f"solved {panels[-1].caption}" if example.is_right else "not solved",
                     "panels": zip(panels, pictures, strict=True),

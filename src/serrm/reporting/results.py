@@ -1,7 +1,6 @@
 """Evaluations and settings of a profile's runs, for tables and figures, and the scores in them.
 
-A data set is an entry of `tasks` in the params file: `Evaluation.task` and the first part of a Key, and the column or
-key "task" in exported files. Its task is `Evaluation.kind`, a key of TASKS; parameters named `task` are such keys.
+A data set is an entry of `data_sets` in the params file, a task is a key of TASKS.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -24,7 +23,7 @@ from serrm.scoring.intervals import Difference, newcombe_correlation
 from serrm.scoring.metrics import metrics_of
 from serrm.scoring.schema import ComputePoint, Evaluation, ScoredSet, read_evaluation, read_profile_scores
 
-Key = tuple[str, str]  # data set (an entry of `tasks`) and variant of a run
+Key = tuple[str, str]  # data set (an entry of `data_sets`) and variant of a run
 Results = dict[Key, list[Evaluation]]  # all seeds, in the order of the profile's runs
 
 
@@ -68,7 +67,7 @@ def score(
     if not scored or len(scored) < len(runs):
         return None
     first_set, _ = scored[0]
-    by_seed = [in_percent(runs[0].kind, metric, scores) for _, scores in scored]
+    by_seed = [in_percent(runs[0].task, metric, scores) for _, scores in scored]
     result = over_seeds(by_seed, first_set.num_at(steps))
     if metric != runs[0].main_metric:
         return result
@@ -130,7 +129,7 @@ def runs_on(results: Results, task: str, variant: str, of_set: str | None = None
 
     It is the first data set that has the test set `of_set`, else the first on which the variant ran.
     """
-    candidates = [runs for (_, name), runs in results.items() if (runs[0].kind, name) == (task, variant)]
+    candidates = [runs for (_, name), runs in results.items() if (runs[0].task, name) == (task, variant)]
     return next((runs for runs in candidates if of_set in runs[0].sets), candidates[0] if candidates else [])
 
 
@@ -142,7 +141,7 @@ def all_runs(results: Results) -> list[Evaluation]:
 def curve(run: Evaluation, metric: str) -> list[tuple[int, Score]]:
     """The learning curve of a run as (samples processed, unrounded score)."""
     return [
-        (point.samples, Score(*in_percent(run.kind, metric, point.scores), 0))
+        (point.samples, Score(*in_percent(run.task, metric, point.scores), 0))
         for point in run.learning_curve
         if metric in point.scores
     ]
@@ -190,7 +189,7 @@ def grouped(runs: Iterable[Evaluation]) -> Results:
     """The runs by data set and variant."""
     results: Results = {}
     for run in runs:
-        results.setdefault((run.task, run.variant), []).append(run)
+        results.setdefault((run.data_set, run.variant), []).append(run)
     return results
 
 
@@ -224,7 +223,7 @@ def paper_costs(paper_params: Params) -> Callable[[str, str], Cost | None]:
     from serrm.models.flops import flops, num_parameters  # imports torch, which comparisons do not need
 
     # Profile `paper` names its data sets after their tasks.
-    names = {(run.task, paper_params.variant(name)): name for name, run in paper_params.runs.items()}
+    names = {(run.data_set, paper_params.variant(name)): name for name, run in paper_params.runs.items()}
 
     @cache
     def cost(task: str, variant: str) -> Cost | None:
@@ -251,12 +250,15 @@ def make_report(params: Params, paper_params: Params, runs: Iterable[Evaluation]
     settings, from_paper, flops_of = {}, {}, {}
     for name in params.runs:
         run = params.train_settings(name)
-        key, paper = (run.task, run.variant), paper_params.settings_of_plain_run(run.kind, run.model.family)
+        key, paper = (
+            (run.data_set, run.variant),
+            paper_params.settings_of_plain_run(run.task, run.model.family),
+        )
         composed = settings[key] = run.model_dump(mode="json")
-        special = alphabet(run.kind, params.counts(run.task).side).special
+        special = alphabet(run.task, params.counts(run.data_set).side).special
         flops_of[key] = partial(flops, run.model, num_special=len(special))
         if paper is not None:
-            num_examples = paper_params.counts(run.kind).num_train
+            num_examples = paper_params.counts(run.task).num_train
             from_paper[key] = setting_differences(composed, paper.model_dump(mode="json"), num_examples)
     init = {name: run.init for name, run in params.runs.items() if run.init != RANDOM}
     cost = paper_costs(paper_params)

@@ -91,7 +91,7 @@ def _joined(name: str, parts: list[Revision]) -> Revision:
         if part.profile != parts[0].profile:
             raise UnknownRevision(f"{name}: {part.name} is of profile {part.profile}, not {parts[0].profile}")
         for run in part.runs.values():
-            runs.setdefault(f"{run.task}-{run.variant}-s{run.seed}", run)
+            runs.setdefault(f"{run.data_set}-{run.variant}-s{run.seed}", run)
     remarks = tuple(dict.fromkeys(remark for part in parts for remark in part.remarks))
     return Revision(name, parts[0].profile, runs, parts[0].params, remarks)
 

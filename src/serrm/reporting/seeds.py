@@ -73,5 +73,5 @@ def _of_study(root: Path, profile: str) -> dict[Key, list[float]]:
     values: dict[Key, list[float]] = {}
     for row in csv.DictReader(git(root, "show", f"HEAD:./{STUDY}").splitlines()):
         if row["profile"] == profile:
-            values.setdefault((row["task"], row["model"]), []).append(float(row[SOLVED]))
+            values.setdefault((row["data_set"], row["model"]), []).append(float(row[SOLVED]))
     return values

@@ -18,7 +18,7 @@ from serrm.scoring.schema import Evaluation
 
 @dataclass
 class Point:
-    """The runs of a task and variant with the same settings except for the seed, of one or several experiments."""
+    """The runs of a data set and variant with the same settings except for the seed, of one or several experiments."""
 
     key: Key
     settings: Mapping[str, Any]  # those that differ between points, by dotted key
@@ -52,7 +52,7 @@ def points_of(root: Path, pattern: str = "*") -> list[Point]:
         revision = read_revision(root, name)
         for run in revision.runs.values():
             values = _settings_of_point(revision.params, run.name)
-            runs.setdefault((run.task, run.variant), []).append((name, run, values))
+            runs.setdefault((run.data_set, run.variant), []).append((name, run, values))
     return [point for key, entries in runs.items() for point in _points(key, entries)]
 
 
@@ -76,7 +76,7 @@ def _settings_of_point(params: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 def _points(key: Key, entries: Sequence[tuple[str, Evaluation, Mapping[str, Any]]]) -> list[Point]:
-    """The points of a task and variant; `entries` are runs, each with its experiment and settings."""
+    """The points of a data set and variant; `entries` are runs, each with its experiment and settings."""
     keys = dict.fromkeys(name for *_, values in entries for name in values)
     differing = [name for name in keys if len({value_text(values.get(name)) for *_, values in entries}) > 1]
     seeds: dict[str, set[int]] = {}

@@ -56,8 +56,8 @@ def notes_on_tables(results: Results) -> list[str]:
     """Notes that hold for all tables of a profile: signs, data, and why a model cannot be scored on a set."""
     runs = all_runs(results)
     data = [
-        f"{task_name(run.task)}: {run.data.source}; {run.data.train_puzzles:,} training "
-        f"{TASKS[run.kind].examples}."
+        f"{task_name(run.data_set)}: {run.data.source}; {run.data.train_puzzles:,} training "
+        f"{TASKS[run.task].examples}."
         for run in runs
     ]
     refused = [

@@ -1,9 +1,8 @@
 """The schema of scores: what one evaluation yields, and what a profile's committed `metrics.json` holds.
 
 Evaluation builds an `Evaluation` and writes it below data/; the stage `tabulate` gathers those of a profile's runs into
-`reports/<profile>/metrics.json`; tables, MLflow and comparisons read them here. Rates are fractions. An alias is a
-field's name in the files. A field may be missing only where a docstring says so; unknown keys are refused. Needs no
-torch.
+`reports/<profile>/metrics.json`; tables, MLflow and comparisons read them here. Rates are fractions. A field may be
+missing only where a docstring says so; unknown keys are refused. Needs no torch.
 """
 
 import hashlib
@@ -26,7 +25,7 @@ METRICS_FILE: Final = "metrics.json"
 
 
 class _Record(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, serialize_by_alias=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class ModelInfo(_Record):
@@ -40,7 +39,7 @@ class ModelInfo(_Record):
 class Training(_Record):
     """Length and result of the training run."""
 
-    settings_digest: str | None = Field(default=None, alias="settings")
+    settings_digest: str | None = None
     """Digest of the resolved settings; runs evaluated before it was kept do not have it."""
     arithmetic: str | None = None
     """Precision and kernels; not known of runs trained before it was kept."""
@@ -77,21 +76,21 @@ class ScoredSet(_Record):
     side: int
     """Side of the grids; of ARC-AGI the canvas."""
     of_file: str | None = None
-    """The entry of `tests` whose file holds the puzzles; None for the task's own sets."""
+    """The entry of `tests` whose file holds the puzzles; None for the data set's own test sets."""
     num_puzzles: int
     num_blank: int | None = None
     """Blank cells, of all puzzles together; None where votes were counted."""
-    task_type_row: TaskTypeRow = Field(default="right", alias="task_type")
+    task_type_row: TaskTypeRow = "right"
     num_test_inputs: int | None = None
     """Of ARC-AGI alone."""
-    num_votes: int | None = Field(default=None, alias="num_variants")
+    num_votes: int | None = None
     """Votes per test input, one per augmentation; of ARC-AGI alone."""
     steps: dict[int, Scores]
     num_puzzles_after: dict[int, int] | None = None
     """The number of puzzles scored after some numbers of steps, if fewer than `num_puzzles`; in old scores alone."""
     headline_steps: int
     """The number of steps whose scores the headline shows."""
-    puzzles_digest: str | None = Field(default=None, alias="puzzles")
+    puzzles_digest: str | None = None
     """Digest of questions and answers; sets scored before it was kept do not have it."""
     solved: str | None = None
     """Whether each puzzle was solved after `headline_steps`, in the order of the set: bits, the first one highest, as
@@ -154,7 +153,7 @@ class CurvePoint(_Record):
 class ComputePoint(_Record):
     """A point of test-time compute: FSR at a mean number of supervision steps per puzzle, with limited attempts."""
 
-    num_attempts: int = Field(default=1, alias="num")
+    num_attempts: int = 1
     max_steps: int
     """Limit on the supervision steps of the first attempt."""
     num_puzzles: int
@@ -199,12 +198,12 @@ class Evaluation(_Record):
     profile: str
     name: str
     """The run's name, an entry of `runs` of the profile."""
+    data_set: str
+    """An entry of `data_sets` of the profile."""
     task: str
-    """The data set, an entry of `tasks` of the profile."""
-    kind: str
-    """The task, a key of TASKS."""
-    variant: str = Field(alias="model")
-    """The name of the model with its changes in tables: the part of the run's name between task and number."""
+    """A key of TASKS."""
+    variant: str
+    """The name of the model with its changes in tables: the part of the run's name between data set and number."""
     seed: int
     """Usually the number at the end of the name."""
     arithmetic: str | None = None
@@ -213,10 +212,10 @@ class Evaluation(_Record):
     training: Training
     data: TrainingData
     sets: dict[str, ScoredOrRefused]
-    set_of_trained_size: str = Field(alias="trained_set")
+    set_of_trained_size: str
     """The test set of the size trained on; empty without one."""
     learning_curve: tuple[CurvePoint, ...] = ()
-    first_verified: tuple[ComputePoint, ...] = Field(default=(), alias="early_stopping")
+    first_verified: tuple[ComputePoint, ...] = ()
     """One attempt up to its first verified answer, by limit of steps."""
     guesses: tuple[ComputePoint, ...] = ()
     """Several attempts, all except the first with guesses, by limit of attempts."""
@@ -227,7 +226,7 @@ class Evaluation(_Record):
     @property
     def main_metric(self) -> str:
         """The metric of the paper's tables 1 and 3."""
-        return TASKS[self.kind].main_metric
+        return TASKS[self.task].main_metric
 
     @property
     def scored(self) -> dict[str, ScoredSet]:
@@ -241,7 +240,7 @@ class Evaluation(_Record):
 
     @property
     def own_sets(self) -> list[str]:
-        """The names of the task's own sets, without those of users' files."""
+        """The names of the data set's own test sets, without those of users' files."""
         return [name for name, part in self.sets.items() if part.of_file is None]
 
     @property

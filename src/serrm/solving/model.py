@@ -78,7 +78,7 @@ class Model(LoadedModel):
         side = math.isqrt(tokens.shape[1])
         if side**2 != tokens.shape[1]:
             raise ValueError(f"grids are square, so they have side² cells, not {tokens.shape[1]}")
-        num_symbols = alphabet(self.settings.kind, side).num_symbols
+        num_symbols = alphabet(self.settings.task, side).num_symbols
         if not depths or min(depths) < 1:
             raise ValueError(f"steps must be at least 1, got {steps}")
         if wrong := [token for token in tokens.unique().tolist() if not 0 <= token < num_symbols]:
@@ -240,7 +240,7 @@ def model_card(run: RunSettings, name: str) -> str:
     """Markdown with the header that the Hub reads."""
     return f"""---
 library_name: serrm
-tags: [serrm, {run.model.family}, {run.kind}, recurrent-reasoning]
+tags: [serrm, {run.model.family}, {run.task}, recurrent-reasoning]
 ---
 # {name}
 

@@ -56,7 +56,7 @@ def score_file(
     loaded, depths = load_model(checkpoint, device), depths_up_to(steps)
     dtype = DTYPES[supported(precision, device)]
     predictor = Predictor(loaded, batch_size or BATCH_SIZE[device.type], dtype)
-    task, questions = loaded.settings.kind, read_file(puzzles)
+    task, questions = loaded.settings.task, read_file(puzzles)
     for question in questions:
         if question.task != question_task(task):
             raise ValueError(
@@ -93,7 +93,7 @@ def _score_size(
     predictor: Predictor, side: int, questions: Sequence[Question], depths: Sequence[int]
 ) -> dict[str, Any]:
     """Scores of the puzzles of one size, with the numbers of answers computed and of puzzles without a solution."""
-    task = predictor.loaded.settings.kind
+    task = predictor.loaded.settings.task
     record, name = grid_task(task), f"{side}x{side}"
     if reason := refusal(predictor.loaded.model, side, record.alphabet(side).num_symbols):
         return {"status": "cannot_extrapolate", "reason": reason}

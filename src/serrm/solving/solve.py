@@ -242,7 +242,7 @@ def solve(
     groups: dict[tuple[int, int], tuple[LoadedModel, dict[int, Question]]] = {}
     for number, question in enumerate(questions):
         loaded = model_for(question)
-        task = loaded.settings.kind
+        task = loaded.settings.task
         if question.task == question_task(task):
             side = int(loaded.config["side"]) if question.task == ARC else question.side
             groups.setdefault((id(loaded), side), (loaded, {}))[1][number] = question
@@ -277,7 +277,7 @@ def _solve_size(
     loaded: LoadedModel, side: int, group: Mapping[int, Question], options: SolveOptions
 ) -> Iterator[tuple[int, Answer]]:
     """Yield (number, answer) for the questions of one checkpoint and size, in the order of completion."""
-    record, device = TASKS[loaded.settings.kind], loaded.model.initial.device
+    record, device = TASKS[loaded.settings.task], loaded.model.initial.device
     num_symbols, solvable = record.alphabet(side).num_symbols, dict[int, Question]()
     size_refusal = refusal(loaded.model, side, num_symbols)
     for number, question in group.items():
@@ -355,9 +355,9 @@ class GridPuzzles:
     num_searches = 1  # of a puzzle
 
     def __init__(self, loaded: LoadedModel, side: int, questions: Mapping[int, Question]) -> None:
-        record = TASKS[loaded.settings.kind]
+        record = TASKS[loaded.settings.task]
         assert isinstance(record, GridTask)
-        self.record, self.task, self.side, self.questions = record, loaded.settings.kind, side, questions
+        self.record, self.task, self.side, self.questions = record, loaded.settings.task, side, questions
 
     def searches(self, number: int) -> Iterator[Search]:
         """The one search."""
@@ -409,7 +409,7 @@ class ArcTestInputs:
 
     def __init__(self, loaded: LoadedModel, questions: Mapping[int, Question]) -> None:
         self.evaluation = arc_evaluation(loaded, list(questions.values()))
-        self.task, self.side, self.questions = loaded.settings.kind, self.evaluation.side, questions
+        self.task, self.side, self.questions = loaded.settings.task, self.evaluation.side, questions
         self.first_row = {number: row * self.evaluation.num_votes for row, number in enumerate(questions)}
         self.num_searches = min(MOST_VOTES, self.evaluation.num_votes)  # of a test input
 

@@ -1,4 +1,4 @@
-"""The `download` stage: a task's raw files from any source, in one directory with a manifest.
+"""The `download` stage: a data set's raw files from any source, in one directory with a manifest.
 
 Files are generated, copied from a mirror, or downloaded from Hugging Face and GitHub at pinned commits. Everything is
 downloaded before anything is unpacked, so that a second attempt uses complete downloads again. Paper: appendix, data
@@ -28,7 +28,7 @@ RETRIES = 3  # after a failed attempt
 
 
 class Download(Settings, Generic[S]):
-    """Source of a task's raw files."""
+    """Source of a data set's raw files."""
 
     source: S
     seed: NonNegativeInt

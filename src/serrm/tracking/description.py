@@ -21,7 +21,7 @@ NEW = "this run is not in the commit"
 
 
 def display_name(settings: RunSettings) -> str:
-    """The name of a run in MLflow: task, variant and seed, then the DVC experiment if there is one."""
+    """The name of a run in MLflow: data set, variant and seed, then the DVC experiment if there is one."""
     experiment = os.environ.get(EXPERIMENT_VARIABLE)
     return f"{settings.name} ({experiment})" if experiment else settings.name
 

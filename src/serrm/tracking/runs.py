@@ -1,10 +1,10 @@
 """A run in MLflow: step metrics while it trains (`log_training`), everything else from its files (`sync_run`).
 
-The experiment `serrm/<profile>/<task>` has the runs of a task, so that MLflow's charts compare models on the same
-puzzles. One tag, `serrm.run`, identifies a run. During training its value is the digest of the settings, so a resumed
-training continues its run. After training the value is `training_digest`, which follows from the checkpoint and also
-from the scores, so that the run is found after a `dvc pull` and in a clone that has only `metrics.json`. Repeating a
-training makes another run.
+The experiment `serrm/<profile>/<data_set>` has the runs on a data set, so that MLflow's charts compare models on the
+same puzzles. One tag, `serrm.run`, identifies a run. During training its value is the digest of the settings, so a
+resumed training continues its run. After training the value is `training_digest`, which follows from the checkpoint and
+also from the scores, so that the run is found after a `dvc pull` and in a clone that has only `metrics.json`. Repeating
+a training makes another run.
 """
 
 import hashlib
@@ -28,6 +28,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from serrm.core.files import json_text
 from serrm.core.project import Layout, current_commit
 from serrm.core.provenance import read_provenance
+from serrm.core.settings import parse
 from serrm.reporting.style import style
 from serrm.scoring.metrics import metrics_of
 from serrm.scoring.schema import METRICS_FILE, Evaluation, read_evaluation, read_profile_scores
@@ -57,7 +58,7 @@ SECTIONS: Final = {"fsr": "FSR", "pass_at_2": "Pass at 2"}
 OTHER_SETS: Final = "Score"  # the section of all sets but the main one
 FIRST_SECTIONS: Final = (*SECTIONS.values(), OTHER_SETS)
 ENDS: Final = {"": "", "_lo": " from", "_hi": " to"}  # of the 95% interval, in the order of the alphabet
-TAGGED = ("task", "model", "seed", "family", "arithmetic", "data_hash")
+TAGGED = ("data_set", "model", "seed", "family", "arithmetic", "data_hash")
 
 # These loggers only repeat failures that are also raised, and retries that may still succeed.
 for logger in ("mlflow", "alembic", "urllib3.connectionpool"):
@@ -103,7 +104,7 @@ class LiveRun:
         self.call(lambda client: self._open(client, name, settings))
 
     def _open(self, client: MlflowClient, name: str, settings: RunSettings) -> None:
-        experiment = experiment_id(client, self.layout.profile, settings.task)
+        experiment = experiment_id(client, self.layout.profile, settings.data_set)
         run = _newest(client, experiment, settings.digest())
         if run is None:
             commit, has_changes = current_commit(self.layout.root)
@@ -158,7 +159,11 @@ def sync_run(layout: Layout, name: str, run_id: str | None = None) -> str:
     checkpoint = layout.runs / name / "config.json"
     config = json.loads(checkpoint.read_text(encoding="utf-8")) if checkpoint.is_file() else {}
     evaluation = _evaluation(layout, name)
-    facts = _facts_of_checkpoint(config) if config else evaluation and _facts_of_evaluation(evaluation)
+    facts = (
+        _facts_of_checkpoint(config, checkpoint)
+        if config
+        else evaluation and _facts_of_evaluation(evaluation)
+    )
     if not facts:
         raise ValueError(f"{checkpoint.parent}: no checkpoint here, and no scores: `dvc repro` makes them")
     digest = training_digest(layout.profile, name, facts)
@@ -167,13 +172,13 @@ def sync_run(layout: Layout, name: str, run_id: str | None = None) -> str:
     measured = read_provenance(layout.provenance / f"{name}.json").get("training", {})
     duration_ms = int(1000 * measured.get("seconds", 0))
     with open_store(layout.root) as client:
-        experiment = experiment_id(client, layout.profile, facts["task"])
+        experiment = experiment_id(client, layout.profile, facts["data_set"])
         run = client.get_run(run_id) if run_id else _newest(client, experiment, digest)
         if run is None and config:  # not yet tagged as finished: its tag is the digest of the settings
             run = _newest(client, experiment, facts["settings_digest"])
         if run is None:
             time_written = _time_written(checkpoint if config else layout.metrics)
-            run_name = f"{facts['task']}-{facts['model']}-s{facts['seed']}"
+            run_name = f"{facts['data_set']}-{facts['model']}-s{facts['seed']}"
             run = client.create_run(experiment, time_written - duration_ms, run_name=run_name)
         run_id = str(run.info.run_id)
         params = pd.json_normalize(config.get("run", {})).to_dict("index").get(0, {})  # keys joined by dots
@@ -189,9 +194,9 @@ def sync_run(layout: Layout, name: str, run_id: str | None = None) -> str:
             [mlflow.entities.RunTag(*tag) for tag in tags.items()],
         )
         # The hash is that of the arrays, which are in DVC's cache.
-        source = json.dumps({"path": f"data/{layout.profile}/arrays/{facts['task']}"})
+        source = json.dumps({"path": f"data/{layout.profile}/arrays/{facts['data_set']}"})
         data = mlflow.entities.Dataset(
-            facts["task"], facts["data_hash"][:36], source_type="dvc", source=source
+            facts["data_set"], facts["data_hash"][:36], source_type="dvc", source=source
         )
         client.log_inputs(run_id, datasets=[mlflow.entities.DatasetInput(data)])
         if evaluation:
@@ -222,18 +227,18 @@ def training_digest(profile: str, name: str, facts: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps([profile, name, *known]).encode()).hexdigest()
 
 
-def _facts_of_checkpoint(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Facts about a run and its training, from config.json."""
-    run = RunSettings.model_validate(config["run"])
-    about = {"task": run.task, "model": run.variant, "seed": run.seed, "family": run.model.family}
+def _facts_of_checkpoint(config: Mapping[str, Any], path: Path) -> dict[str, Any]:
+    """Facts about a run and its training, from config.json. ValueError naming a setting that is missing or wrong."""
+    run = parse(RunSettings, config["run"], f"{path}: run")
+    about = {"data_set": run.data_set, "model": run.variant, "seed": run.seed, "family": run.model.family}
     return {**config, **config["training"], **about, "settings_digest": run.digest()}
 
 
 def _facts_of_evaluation(evaluation: Evaluation) -> dict[str, Any]:
     """The same facts from the scores."""
-    about = {"task": evaluation.task, "model": evaluation.variant, "seed": evaluation.seed}
+    about = {"data_set": evaluation.data_set, "model": evaluation.variant, "seed": evaluation.seed}
     about["data_hash"] = evaluation.data.hash
-    training = evaluation.training.model_dump(by_alias=False)
+    training = evaluation.training.model_dump()
     return {**about, **evaluation.model_info.model_dump(), **training}
 
 
@@ -247,7 +252,7 @@ def _metrics(
     yield from _metrics_at(0, "size/", {key: facts[key] for key in SIZES})
     if evaluation is None:
         return
-    task, main = evaluation.kind, evaluation.main_metric
+    task, main = evaluation.task, evaluation.main_metric
     for of_set, part in evaluation.scored.items():
         set_name = of_set.replace(",", "")  # a metric's name has no comma
         headline = _in_percent(task, part.steps[part.headline_steps])
@@ -372,9 +377,9 @@ def follow_the_database(path: Path) -> None:
                 )
 
 
-def experiment_id(client: MlflowClient, profile: str, task: str) -> str:
-    """The experiment of a profile and task, created if missing; artifacts are beside the database or on the server."""
-    name, uri = f"serrm/{profile}/{task}", mlflow.get_tracking_uri()
+def experiment_id(client: MlflowClient, profile: str, data_set: str) -> str:
+    """The experiment of a profile and data set, created if missing; its artifacts are beside the database or served."""
+    name, uri = f"serrm/{profile}/{data_set}", mlflow.get_tracking_uri()
     database = Path(uri.removeprefix(SQLITE))
     folder = database.with_name("mlruns").as_uri() if uri.startswith(SQLITE) else None
     if experiment := client.get_experiment_by_name(name):
@@ -384,4 +389,4 @@ def experiment_id(client: MlflowClient, profile: str, task: str) -> str:
     except MlflowException as error:
         if error.error_code != "RESOURCE_ALREADY_EXISTS":  # by another process, just now
             raise
-    return experiment_id(client, profile, task)
+    return experiment_id(client, profile, data_set)

@@ -15,7 +15,7 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 SETTINGS = typer.Argument(
     ..., exists=True, dir_okay=False, help="The run's settings, the file settings.json of its scratch folder."
 )
-ARRAYS = typer.Argument(..., exists=True, file_okay=False, help="Folder of the task's arrays.")
+ARRAYS = typer.Argument(..., exists=True, file_okay=False, help="Folder of the data set's arrays.")
 TARGET = typer.Argument(..., help="Folder for the finished checkpoint.")
 SCRATCH = typer.Option(Path("data/scratch"), help="Folder of unfinished runs.")
 DEVICE = typer.Option("auto", help="auto, cpu, cuda, cuda:1, …")

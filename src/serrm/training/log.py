@@ -12,7 +12,7 @@ from serrm.core.files import csv_text, write_whole
 Record = dict[str, int | float]  # a line of the training log
 COUNTS = ("step", "samples")
 GATHERED = "training.csv"  # the logs of all runs of a profile
-NAMES = ("run", "task")  # columns of the gathered logs
+NAMES = ("run", "data_set")  # columns of the gathered logs
 
 
 def write_training_log(path: Path, records: Sequence[Record]) -> None:

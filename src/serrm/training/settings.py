@@ -1,4 +1,4 @@
-"""Settings of a training run: the recipe of a (task, model) pair, and switches for known faults."""
+"""Settings of a training run: the recipe of a (data set, model) pair, and switches for known faults."""
 
 import hashlib
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from pydantic import (
     model_validator,
 )
 
-from serrm.core.settings import KeyOf, Kind, Settings, setting_error
+from serrm.core.settings import KeyOf, Settings, TaskName, setting_error
 from serrm.models.families import ModelSettings
 from serrm.models.halting import HaltingSettings
 from serrm.puzzles.settings import ArraySettings, HintSettings
@@ -126,10 +126,10 @@ class TrainSettings(Settings):
 class RunSettings(Settings):
     """Everything that a run's training depends on besides its arrays."""
 
-    task: str
-    """The data set's name, an entry of `tasks` in the params file, such as sudoku_fewer_clues."""
-    kind: Kind
-    """The data set's task, a key of TASKS, such as sudoku; other code calls this key `task`."""
+    data_set: str
+    """An entry of `data_sets` in the params file, such as sudoku_fewer_clues."""
+    task: TaskName
+    """The data set's task, a key of TASKS, such as sudoku."""
     variant: str
     seed: NonNegativeInt
     model: ModelSettings
@@ -153,12 +153,14 @@ class RunSettings(Settings):
 
     @property
     def name(self) -> str:
-        """task-variant-seed, for log lines and MLflow.
+        """data_set-variant-seed, for log lines and MLflow.
 
         Files have the run's name in the params file, whose number may differ from the seed (`Params.variant`).
         """
-        return f"{self.task}-{self.variant}-s{self.seed}"
+        return f"{self.data_set}-{self.variant}-s{self.seed}"
 
     def digest(self) -> str:
         """sha256 of the resolved settings, the name of the scratch folder."""
-        return hashlib.sha256(self.model_dump_json().encode()).hexdigest()
+        # In the text `data_set` and `task` keep their first keys, so that runs keep the digests in their scores.
+        text = self.model_dump_json().replace('"task":', '"kind":', 1).replace('"data_set":', '"task":', 1)
+        return hashlib.sha256(text.encode()).hexdigest()
