@@ -93,13 +93,15 @@ def train(
         training.run_steps(on_record, requests, end)
         step, num_steps = training.trainer.step, training.trainer.num_optimiser_steps
         last = training.checkpoint
+        # Only the first process reads it, which may remove it before the others have come this far.
+        config: dict[str, Any] = processes.collect(ckpt.read_config(last) if processes.is_first else None)[0]
         if processes.is_first:
             if step < num_steps:
                 message = f"stopped at step {step} of {num_steps}; resume with the same command"
                 log.warning(message)
                 raise Interrupted(message)
             ckpt.write_result(target, last, training.folder / ckpt.SNAPSHOTS)
-        return ckpt.read_config(last)
+        return config
 
 
 class TrainingRun:
