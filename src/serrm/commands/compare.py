@@ -163,10 +163,8 @@ def scores_table(comparison: "Comparison", lines: "Sequence[Line]", *, has_steps
             else f"{score.value:.2f}" + ("" if score.sd is None else f" ± {score.sd:.2f}")
             for score in (line.first, line.second)
         ]
-        mark = "" if line.are_pairs else "*"
+        mark = "" if line.are_pairs or line.verdict == UNKNOWN else "*"  # the note is on intervals
         difference = "" if line.difference is None or line.verdict == SAME else f"{line.difference}{mark}"
-        if line.verdict == UNKNOWN and line.difference is not None:
-            difference = f"{line.difference.value:+.2f}"
         word = verdicts.get(line.verdict, line.verdict)
         table.add_row(line.run, set_name(line.set), metric, *scores, difference, word)
     return table

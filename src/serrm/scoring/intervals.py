@@ -30,9 +30,11 @@ class Difference(NamedTuple):
     high: float
 
     def __str__(self) -> str:
-        """Format the difference, such as "+13.28 (7.05 to 19.63)"."""
+        """Format the difference, such as "+13.28 (7.05 to 19.63)"; without the interval if its ends are not known."""
         value, low, high = (round(number, 2) + 0.0 for number in self)  # no negative zero
-        return f"{value:+.2f} ({low:.2f} to {high:.2f})"
+        return f"{value:+.2f}" + (
+            "" if math.isnan(low) or math.isnan(high) else f" ({low:.2f} to {high:.2f})"
+        )
 
 
 def difference(
