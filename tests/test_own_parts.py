@@ -22,7 +22,6 @@ from serrm.models.build import build_model, empty_model
 from serrm.models.families import FAMILIES
 from serrm.models.halting import HALTING
 from serrm.models.hrm_trm_settings import CycledSettings
-from serrm.models.positional_encoding import PositionalEncoding
 from serrm.models.positions import POSITIONS
 from serrm.models.recurrence import CannotExtrapolate, RecurrentModel, StepOutput
 from serrm.models.settings import SEQUENCE_POSITIONS, ModelSizes
@@ -36,7 +35,7 @@ from serrm.reporting.report import Inputs, write_report
 from serrm.reporting.results import Report, make_report, score
 from serrm.reporting.style import OTHER, STYLES, style
 from serrm.scoring import metrics
-from serrm.scoring.metrics import MEAN, METRICS, Batch, Metric
+from serrm.scoring.metrics import METRICS, Batch
 from serrm.scoring.tally import Tally
 from serrm.sources.download import fetch
 from serrm.training.base import OptimizerSettings
@@ -76,16 +75,6 @@ class LoopedSettings(CycledSettings):
         return model
 
 
-def num_broken(batch: Batch) -> np.ndarray:
-    """The number of rows of a 9×9 Sudoku that lack a digit."""
-    rows = np.sort(batch.predictions.reshape(len(batch.predictions), 9, 9), axis=2)
-    return np.asarray((rows != np.arange(2, 11)).any(axis=2).sum(axis=1))
-
-
-def falls(progress: float, final: float) -> float:
-    return 1 - progress * (1 - final)
-
-
 class Sgd(OptimizerSettings):
     kind: Literal["sgd"] = "sgd"
 
@@ -96,9 +85,11 @@ class Sgd(OptimizerSettings):
 @pytest.fixture
 def own(monkeypatch: pytest.MonkeyPatch) -> None:
     """The four, in place."""
+    for module in ("scoring/broken", "training/linear"):
+        example(module, monkeypatch)
     monkeypatch.setitem(FAMILIES, "looped", LoopedSettings)
-    monkeypatch.setitem(METRICS, "broken", Metric("Broken rows", "Broken", num_broken, MEAN, ("sudoku",)))
-    monkeypatch.setitem(SCHEDULES, "linear", falls)
+    monkeypatch.setitem(METRICS, "broken", "serrm.scoring.broken:BROKEN")
+    monkeypatch.setitem(SCHEDULES, "linear", "serrm.training.linear:linear")
     monkeypatch.setitem(OPTIMIZERS, "sgd", Sgd)
 
 
@@ -154,7 +145,7 @@ def test_they_run_from_params_to_the_tables(
     settings = params.train_settings(name)
     train(settings, arrays, run, tmp_path / "scratch", HERE, records.append)
     peak = settings.train.learning_rate
-    rates = [peak * falls(step / 3, 0.1) for step in range(3)]
+    rates = [peak * (1 - step / 3 * 0.9) for step in range(3)]
     assert [record["learning_rate"] for record in records] == pytest.approx([peak, *rates])
     scores, _ = evaluate(run, arrays, params.evaluate_settings(name), HERE)
     found = scores.scored["9x9"].steps[16]
@@ -225,7 +216,9 @@ def test_a_tally_of_several_processes_forgets_nothing(own: None) -> None:
     parts[0].sums.update(parts[1].sums)
     parts[0].cells_by_answer.update(parts[1].cells_by_answer)
     assert parts[0] == whole and parts[0].scores() == whole.scores()
-    values = np.concatenate([num_broken(Batch(*batch, grid_task("sudoku"))) for batch in batches])
+    values = np.concatenate(
+        [METRICS["broken"].values(Batch(*batch, grid_task("sudoku"))) for batch in batches]
+    )
     half = 1.959964 * values.std(ddof=1) / np.sqrt(len(values))
     ends = [whole.scores()[f"broken{end}"] for end in ("", "_lo", "_hi")]
     assert ends == pytest.approx([values.mean(), values.mean() - half, values.mean() + half], rel=1e-6)
@@ -250,7 +243,8 @@ def trainer(params: dict[str, Any], name: str, arrays: Path) -> Trainer:
 
 
 def test_a_halting_rule_sees_the_change_of_the_state(arrays: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(HALTING, "settled", example("models/settled", monkeypatch).Settled)
+    example("models/settled", monkeypatch)
+    monkeypatch.setitem(HALTING, "settled", "serrm.models.settled:Settled")
     for tolerance, num_taken in ((1e-9, 16), (1e9, 4 * 16)):  # never, and after every step
         params = changed("trm", halting={"kind": "settled", "tolerance": tolerance})
         made = trainer(params, "sudoku-trm-s0", arrays)
@@ -265,7 +259,8 @@ def test_a_halting_rule_sees_the_change_of_the_state(arrays: Path, monkeypatch: 
 
 
 def test_a_loss_is_trained_and_weighs_guesses(arrays: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(LOSSES, "smooth", example("training/smooth", monkeypatch).Smooth)
+    example("training/smooth", monkeypatch)
+    monkeypatch.setitem(LOSSES, "smooth", "serrm.training.smooth:Smooth")
     logits = torch.tensor([[[-9.0, -9.0, 0.0, math.log(3)]]])
     shares = {}
     for loss in ("stablemax", "softmax", "smooth", {"kind": "smooth", "smoothing": 0.5}):
@@ -295,7 +290,8 @@ def test_a_loss_is_trained_and_weighs_guesses(arrays: Path, monkeypatch: pytest.
 def test_an_optimizer_that_averages_has_its_average_scored(
     arrays: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(OPTIMIZERS, "averaged_sgd", example("training/averaged_sgd", monkeypatch).AveragedSgd)
+    example("training/averaged_sgd", monkeypatch)
+    monkeypatch.setitem(OPTIMIZERS, "averaged_sgd", "serrm.training.averaged_sgd:AveragedSgd")
     asked = {"kind": "averaged_sgd", "start": 1}
     made = trainer(changed("trm", ema=0.0, optimizer=asked), "sudoku-trm-s0", arrays)
     name, seen = "networks.block.layers.0.1.sublayer.down", []
@@ -315,7 +311,8 @@ def test_an_optimizer_that_averages_has_its_average_scored(
 def test_a_plain_transformer_has_no_cycles_and_is_scored_once(
     arrays: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(FAMILIES, "plain", example("models/plain", monkeypatch).PlainSettings)
+    example("models/plain", monkeypatch)
+    monkeypatch.setitem(FAMILIES, "plain", "serrm.models.plain:PlainSettings")
     params = changed("trm", max_supervision_steps=1, halting={"kind": "random", "probability": 1.0})
     left_out = ("family", "mixer", "h_cycles", "l_cycles", "prefix")
     model = {key: value for key, value in params["models"]["trm"].items() if key not in left_out}
@@ -374,9 +371,9 @@ def test_flops_of_a_family_that_may_stop_early_are_a_bound(
 def test_learned_positions_are_trained_for_one_size(
     family: str, kind: str, arrays: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    entry = PositionalEncoding(learned=example("models/rows_columns", monkeypatch).rows_columns)
+    example("models/rows_columns", monkeypatch)
     for known in (POSITIONS, SEQUENCE_POSITIONS):
-        monkeypatch.setitem(known, "rows_columns", entry)
+        monkeypatch.setitem(known, "rows_columns", "serrm.models.rows_columns:ROWS_COLUMNS")
     params = changed(family)
     params["recipes"]["sudoku"][family]["model"]["positions"] = kind
     made = trainer(params, f"sudoku-{family}-s0", arrays)

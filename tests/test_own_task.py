@@ -45,7 +45,7 @@ CI = ROOT / "profiles" / "ci.yaml"
 
 @pytest.fixture
 def latin(monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.setitem(TASKS, "latin", LATIN)
+    monkeypatch.setitem(TASKS, "latin", "tests.own.latin:LATIN")
     return "latin"
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from serrm.config import read_params
+from serrm.models.angles import rope
 from serrm.models.halting import HALTING
 from serrm.models.settings import HaltingRule
 from serrm.planning import imports
@@ -18,6 +19,7 @@ from serrm.planning.imports import import_closure
 from serrm.puzzles.sudoku import symmetries
 from serrm.puzzles.sudoku.record import SUDOKU
 from serrm.puzzles.tasks import TASKS
+from serrm.scoring.metrics import METRICS, Metric
 from serrm.training.settings import RunSettings
 from tests.own.latin import draw_order
 
@@ -81,6 +83,15 @@ def test_a_part_that_is_defined_beside_its_dict_counts_with_all_that_stands_ther
     monkeypatch.setitem(HALTING, "mine", mine)
     of_run = modules(used_code(run_of("ci", halting=mine()), "training"))
     assert {"serrm/models/halting.py", "serrm/models/q_learning.py"} <= of_run
+
+
+def test_a_metric_counts_with_its_module_in_the_scoring_of_its_task(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Its function may be any of a module that scoring does not import.
+    metric = Metric("Angles", "Angles", rope, tasks=("sudoku",))
+    monkeypatch.setitem(METRICS, "angles", metric)
+    assert "serrm/models/angles.py" in modules(used_code(run_of("ci"), "scoring"))
+    other = used_code(run_of("laptop", "maze-trm-s0"), "scoring")
+    assert not any("Angles" in line for line in other)
 
 
 @dataclass(frozen=True)

@@ -9,15 +9,18 @@ from typing import Annotated, Final
 
 from pydantic import SerializeAsAny
 
+from serrm.core.entries import Entries
 from serrm.core.settings import EntryOf
 from serrm.models.hrm_trm_settings import HrmSettings, TrmSettings
 from serrm.models.se_rrm_settings import SeRrmSettings
 from serrm.models.settings import FamilySettings
 
-FAMILIES: Final[dict[str, type[FamilySettings]]] = {
-    "hrm": HrmSettings,
-    "trm": TrmSettings,
-    "se_rrm": SeRrmSettings,
-}
+FAMILIES: Final = Entries[type[FamilySettings]](
+    {
+        "hrm": HrmSettings,
+        "trm": TrmSettings,
+        "se_rrm": SeRrmSettings,
+    }
+)
 
 ModelSettings = Annotated[SerializeAsAny[FamilySettings], EntryOf(FAMILIES, "family")]

@@ -9,14 +9,17 @@ from typing import Annotated, Final
 
 from pydantic import SerializeAsAny
 
+from serrm.core.entries import Entries
 from serrm.core.settings import EntryOf
 from serrm.models.q_learning import QLearning
 from serrm.models.random_halting import RandomHalting
 from serrm.models.settings import HaltingRule
 
-HALTING: Final[dict[str, type[HaltingRule]]] = {
-    "random": RandomHalting,
-    "q_learning": QLearning,
-}
+HALTING: Final = Entries[type[HaltingRule]](
+    {
+        "random": RandomHalting,
+        "q_learning": QLearning,
+    }
+)
 
 HaltingSettings = Annotated[SerializeAsAny[HaltingRule], EntryOf(HALTING)]

@@ -6,6 +6,7 @@ A custom one is a separate module and an entry here, so that it repeats no run w
 
 from typing import Final
 
+from serrm.core.entries import Entries
 from serrm.models.angles import (
     no_angles,
     rope,
@@ -21,13 +22,15 @@ from serrm.models.positional_encoding import PositionalEncoding
 # The number divides the features of a head: two for each coordinate, as features turn in pairs. With 16 in place of 8
 # every head of `rope2d_in_boxes` tells apart the rows and columns of boxes up to 5×5, which 25×25 has.
 # With "rope" HRM and TRM rotate the prefix too; with all others they do not. The encodings after "none" are extensions.
-POSITIONS: Final = {
-    "rope": PositionalEncoding(rope, 2),
-    "rope2d": PositionalEncoding(rope2d, 4),
-    "none": PositionalEncoding(no_angles, 1),
-    "rope2d_linear": PositionalEncoding(rope2d_linear, 4),
-    "rope2d_odd": PositionalEncoding(rope2d_odd, 4),
-    "rope2d_boxes": PositionalEncoding(rope2d_boxes, 8),
-    "rope2d_in_boxes": PositionalEncoding(rope2d_in_boxes, 16),
-    "learned": PositionalEncoding(learned=learned),
-}
+POSITIONS: Final = Entries[PositionalEncoding](
+    {
+        "rope": PositionalEncoding(rope, 2),
+        "rope2d": PositionalEncoding(rope2d, 4),
+        "none": PositionalEncoding(no_angles, 1),
+        "rope2d_linear": PositionalEncoding(rope2d_linear, 4),
+        "rope2d_odd": PositionalEncoding(rope2d_odd, 4),
+        "rope2d_boxes": PositionalEncoding(rope2d_boxes, 8),
+        "rope2d_in_boxes": PositionalEncoding(rope2d_in_boxes, 16),
+        "learned": PositionalEncoding(learned=learned),
+    }
+)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Final, NamedTuple
 
 from pydantic import Field, PositiveInt, model_validator
 
+from serrm.core.entries import Entries
 from serrm.core.settings import KeyOf, Settings
 from serrm.models.angles import no_angles
 from serrm.models.positions import POSITIONS
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 # A published fault, which config.py sets where `fidelity.shifted_rope2d` is on. Its angles are those of RoPE2D, which
 # `hrm_trm.TokenSequence.rotation` gives to the wrong positions.
 SHIFTED: Final = "rope2d_shifted"
-SEQUENCE_POSITIONS: Final = {**POSITIONS, SHIFTED: POSITIONS["rope2d"]}
+SEQUENCE_POSITIONS: Final = Entries({**POSITIONS.data, SHIFTED: POSITIONS["rope2d"]})
 # Special tokens of the paper's tasks: pad, and one more, which is blank (Sudoku), wall (maze) or end of grid (ARC).
 NUM_SPECIAL = 2
 

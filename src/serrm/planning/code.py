@@ -20,6 +20,7 @@ from serrm.core.settings import KeyOf, Settings
 from serrm.planning.imports import PACKAGES, import_closure, sources
 from serrm.puzzles.task import Task
 from serrm.puzzles.tasks import TASKS
+from serrm.scoring.metrics import METRICS
 from serrm.training.settings import RunSettings
 
 # The modules that hold these dicts. They import every entry, so their imports are not followed.
@@ -170,6 +171,7 @@ def _task_parts(task: Task, scores_answers: bool) -> Iterator[tuple[str, Any]]:
 def _scoring_entries(run: RunSettings) -> Iterator[tuple[str, Any]]:
     yield from _entries("run.model", run.model)
     yield from _entries("run.train.loss", run.train.loss)
+    yield "metrics", {name: metric for name, metric in METRICS.items() if metric.is_of(run.kind)}
 
 
 def _entries(path: str, settings: Settings) -> Iterator[tuple[str, Any]]:

@@ -1,18 +1,21 @@
-"""The tasks by name. A custom task is a module with its record, and an entry here."""
+"""The tasks by name. A custom task is a module with its record, and an entry here (docs/howto.md, "Add a task")."""
 
 from typing import Final
 
+from serrm.core.entries import Entries
 from serrm.puzzles.arc.record import ARC_AGI_1, ARC_AGI_2
 from serrm.puzzles.maze.record import MAZE
 from serrm.puzzles.sudoku.record import SUDOKU
 from serrm.puzzles.task import Alphabet, ArcTask, GridTask, Task
 
-TASKS: Final[dict[str, Task]] = {
-    "sudoku": SUDOKU,
-    "maze": MAZE,
-    "arc_agi_1": ARC_AGI_1,
-    "arc_agi_2": ARC_AGI_2,
-}
+TASKS: Final = Entries[Task](
+    {
+        "sudoku": SUDOKU,
+        "maze": MAZE,
+        "arc_agi_1": ARC_AGI_1,
+        "arc_agi_2": ARC_AGI_2,
+    }
+)
 
 ARC: Final = "arc"
 """The task of questions of both ARC-AGIs, because files do not say which of the two they belong to."""

@@ -72,7 +72,7 @@ def is_drawn(record: GridTask) -> bool:
 
 def grid_records() -> dict[str, GridTask]:
     """The tasks on square grids, in the order in which they are tried."""
-    return {name: record for name, record in reversed(TASKS.items()) if isinstance(record, GridTask)}
+    return {name: record for name, record in reversed([*TASKS.items()]) if isinstance(record, GridTask)}
 
 
 def task_of(written: WrittenGrid) -> str:

@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from jaxtyping import Bool, Shaped, UInt8
 
+from serrm.core.entries import Entries
 from serrm.puzzles.task import PADDING, GridTask, Rule, obey
 from serrm.puzzles.tasks import TASKS
 
@@ -105,6 +106,14 @@ class Metric:
     # Cells of a puzzle depend on one another, so intervals are too narrow for a verdict.
     is_per_cell: bool = False
 
+    def __post_init__(self) -> None:
+        assert all(task in TASKS for task in self.tasks), f"{self.name}: {self.tasks} are not all tasks"
+
+    def is_of(self, task: str) -> bool:
+        """True if puzzles of this task, a key of TASKS, are scored by it."""
+        is_of_votes = self.values is None
+        return is_of_votes != isinstance(TASKS[task], GridTask) and task in (self.tasks or (task,))
+
 
 def are_solved(batch: Batch) -> Shaped[np.ndarray, " N"]:
     """Find the right predictions, by the task's rule or by the label (`Task.right_answers`)."""
@@ -121,25 +130,21 @@ def are_obeying(rule: Rule, batch: Batch) -> Shaped[np.ndarray, " N"]:
     return obey(rule, batch.questions, batch.predictions)
 
 
-METRICS: Final[dict[str, Metric]] = {
-    "fsr": Metric("Fully solved rate", "FSR", are_solved),
-    "gpa": Metric("Grid-point accuracy", "GPA", are_cells_right, is_per_cell=True),
-    **{f"pass_at_{k}": Metric(f"pass@{k}", f"pass@{k}", is_listed=k <= 2) for k in PASS_AT},
-}
-assert all(task in TASKS for metric in METRICS.values() for task in metric.tasks)
+METRICS: Final = Entries[Metric](
+    {
+        "fsr": Metric("Fully solved rate", "FSR", are_solved),
+        "gpa": Metric("Grid-point accuracy", "GPA", are_cells_right, is_per_cell=True),
+        **{f"pass_at_{k}": Metric(f"pass@{k}", f"pass@{k}", is_listed=k <= 2) for k in PASS_AT},
+    }
+)
 
 
 def metrics_of(task: str) -> Mapping[str, Metric]:
     """The metrics of a task, a key of TASKS, by name: those of METRICS for the task, then its criteria."""
     record = TASKS[task]
-    if not isinstance(record, GridTask):
-        return {name: metric for name, metric in METRICS.items() if metric.values is None}
-    general = {
-        name: metric
-        for name, metric in METRICS.items()
-        if metric.values is not None and task in (metric.tasks or (task,))
-    }
-    return general | {
+    metrics = {name: metric for name, metric in METRICS.items() if metric.is_of(task)}
+    criteria = record.criteria if isinstance(record, GridTask) else {}
+    return metrics | {
         name: Metric(rule.name, rule.name, partial(are_obeying, rule.holds), meaning=rule.meaning)
-        for name, rule in record.criteria.items()
+        for name, rule in criteria.items()
     }

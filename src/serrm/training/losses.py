@@ -8,14 +8,17 @@ from typing import Annotated, Final
 
 from pydantic import SerializeAsAny
 
+from serrm.core.entries import Entries
 from serrm.core.settings import EntryOf
 from serrm.training.base import LossSettings
 from serrm.training.softmax import Softmax
 from serrm.training.stablemax import Stablemax
 
-LOSSES: Final[dict[str, type[LossSettings]]] = {
-    "stablemax": Stablemax,
-    "softmax": Softmax,
-}
+LOSSES: Final = Entries[type[LossSettings]](
+    {
+        "stablemax": Stablemax,
+        "softmax": Softmax,
+    }
+)
 
 Loss = Annotated[SerializeAsAny[LossSettings], EntryOf(LOSSES)]

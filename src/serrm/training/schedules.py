@@ -7,9 +7,12 @@ A custom schedule is a separate module and an entry here, so that it repeats no 
 from collections.abc import Callable
 from typing import Final
 
+from serrm.core.entries import Entries
 from serrm.training.schedule_shapes import constant, cosine
 
-SCHEDULES: Final[dict[str, Callable[[float, float], float]]] = {
-    "constant": constant,
-    "cosine": cosine,
-}
+SCHEDULES: Final = Entries[Callable[[float, float], float]](
+    {
+        "constant": constant,
+        "cosine": cosine,
+    }
+)
