@@ -171,7 +171,7 @@ def _task_parts(task: Task, scores_answers: bool) -> Iterator[tuple[str, Any]]:
 def _scoring_entries(run: RunSettings) -> Iterator[tuple[str, Any]]:
     yield from _entries("run.model", run.model)
     yield from _entries("run.train.loss", run.train.loss)
-    yield "metrics", {name: metric for name, metric in METRICS.items() if metric.is_of(run.kind)}
+    yield "metrics", {name: metric for name, metric in METRICS.items() if metric.is_of(run.task)}
 
 
 def _entries(path: str, settings: Settings) -> Iterator[tuple[str, Any]]:
