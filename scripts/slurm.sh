@@ -14,7 +14,7 @@
 set -uo pipefail
 run=$(sed -n "${SLURM_ARRAY_TASK_ID}p" runs.txt)
 [[ -n $run ]] || { echo "runs.txt has no line $SLURM_ARRAY_TASK_ID" >&2; exit 2; }
-export OMP_NUM_THREADS=${OMP_NUM_THREADS:-${SLURM_CPUS_PER_TASK:-1}} GPUS=0 # Slurm chooses the GPU (--gpus=1)
+export OMP_NUM_THREADS=${OMP_NUM_THREADS:-${SLURM_CPUS_PER_TASK:-1}} GPUS= # Slurm chooses the GPU (--gpus=1)
 srun scripts/one_run "$run"
 code=$?
 [[ $code -ne 75 ]] || scontrol requeue "$SLURM_JOB_ID"

@@ -19,10 +19,10 @@ def train(name: str = typer.Argument(..., metavar="RUN", help="An entry of `runs
     from serrm.config import read_execution, read_params
     from serrm.core.files import remove_directory
     from serrm.core.processes import is_first_of_torchrun, run_by_torchrun, under_torchrun
-    from serrm.core.provenance import current_provenance, read_provenance, write_provenance
+    from serrm.core.provenance import current_provenance, write_provenance
     from serrm.tracking.runs import log_training
     from serrm.training.log import Record, write_training_log
-    from serrm.training.run import MEASURED
+    from serrm.training.run import read_measured
     from serrm.training.run import train as train_run
 
     params = read_params(Path(PARAMS))
@@ -43,7 +43,7 @@ def train(name: str = typer.Argument(..., metavar="RUN", help="An entry of `runs
 
         train_run(*arguments, log_and_keep)
         write_training_log(layout.logs / f"{name}.csv", records)
-        measured = read_provenance(layout.scratch / run.digest() / MEASURED)
+        measured = read_measured(layout.scratch / run.digest())
         write_provenance(
             layout.provenance / f"{name}.json", "training", current_provenance(layout.root) | measured
         )

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from serrm.core.files import (
     Origin,
-    data_hash,
     new_directory,
     remove_directory,
     write_manifest,
 )
+from tests.hashing import data_hash
 from tests.references import read_manifest
 
 NAMES = st.sampled_from(["a.csv", "b.csv", "sub/a.csv", "sub/c d.json", "x/y/z"])

@@ -380,7 +380,7 @@ def _check_path(key: str, path: Path) -> None:
 
 
 def _family_steps(model: Values, evaluate: Values) -> Values:
-    """The evaluation settings of a family with fixed numbers of supervision steps to score; else empty."""
+    """The evaluation settings of a custom family with `evaluation_steps` of its own; empty for HRM, TRM and SE-RRM."""
     family = FAMILIES.get(str(model.get("family")))
     if family is None or not family.evaluation_steps:
         return {}

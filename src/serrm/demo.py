@@ -69,7 +69,9 @@ def settle(question: Question, budget: int) -> Iterator[Frame]:
     if flaw := task.flaw(tokens):
         raise ValueError(flaw)
     num_symbols = task.alphabet(question.side).num_symbols
-    limits = Limits(FIRST_STEPS, (budget - FIRST_STEPS) // GUESS_STEPS if task.allows else 0)
+    can_guess = task.allows is not None
+    more_attempts = (budget - FIRST_STEPS) // GUESS_STEPS if can_guess else 0
+    limits = Limits(max_steps=FIRST_STEPS, more_attempts=more_attempts)
     puzzle = Search(0, tokens)
     while puzzle.begin(limits):
         is_guess = puzzle.filling != tokens

@@ -17,10 +17,10 @@ from serrm.arrays import arc as arrays_module
 from serrm.arrays.arc import ArcEvaluation, ArcExamples, draw_variants, open_arc_arrays
 from serrm.arrays.build import build_arc_arrays
 from serrm.arrays.stream import TRAIN
-from serrm.core.files import data_hash
 from serrm.datasets.arc import AUDIT, PAIRS, schema
 from serrm.puzzles.arc.grids import Grid, decode, encode, recoloured
 from serrm.puzzles.transforms import transformed
+from tests.hashing import data_hash
 from tests.references import describe
 
 # Collection, demonstrations and test pairs of the puzzles.

@@ -21,12 +21,12 @@ from serrm.arrays.stream import (
     open_arrays,
     read_ahead,
 )
-from serrm.core.files import data_hash
 from serrm.datasets.sets import read_puzzle_set
 from serrm.puzzles.settings import HintSettings
 from serrm.puzzles.task import GridTask
 from serrm.puzzles.tasks import grid_task
 from tests.conftest import MakePath
+from tests.hashing import data_hash
 
 NUM_PUZZLES, NUM_AUGMENTATIONS, HINTS = 8, 5, HintSettings(max_cells=5, examples=300)
 seeds, positions = st.integers(0, 2**32), st.integers(0, 10**9)

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from serrm.core.files import data_hash, hash_file
+from serrm.core.files import hash_file
 from serrm.datasets import sets as sets_module
 from serrm.datasets.sets import check_answers, draw, read_puzzle_set, set_file, write_grid_sets, write_sets
 from serrm.puzzles.maze import data as maze_data
@@ -27,6 +27,7 @@ from serrm.puzzles.tables import read_table, write_table
 from serrm.puzzles.tasks import TASKS, grid_task
 from serrm.puzzles.transforms import cell_order
 from serrm.sources.download import fetch
+from tests.hashing import data_hash
 from tests.references import count_solutions, generate_mazes
 
 NUM_TRAIN, NUM_TEST = 20, 24

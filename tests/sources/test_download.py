@@ -12,10 +12,10 @@ import pooch
 import pytest
 import requests
 
-from serrm.core.files import data_hash
 from serrm.puzzles.sudoku.data import SudokuSubsetSettings
 from serrm.puzzles.tasks import TASKS
 from serrm.sources.download import download_settings_class, fetch
+from tests.hashing import data_hash
 from tests.references import read_manifest
 
 NUM_EACH = 2  # files of an archive that match a pattern

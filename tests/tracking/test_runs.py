@@ -139,7 +139,7 @@ def check_everything(client: MlflowClient, made: MadeRun) -> None:
     assert not [name for name in run.data.metrics if "guess" in name]
     assert run.data.metrics["size/parameters"] == 1000
     assert run.data.metrics["train/puzzle_steps_per_second"] == 16
-    tags = {"data_set": "sudoku", "model": "tiny", "seed": "0", "family": "se_rrm", "arithmetic": "exact"}
+    tags = {"data_set": "sudoku", "variant": "tiny", "seed": "0", "family": "se_rrm", "arithmetic": "exact"}
     assert run.data.tags.items() >= tags.items()
     assert run.inputs is not None and len(run.inputs.dataset_inputs) == 1
     artifacts = {artifact.path for artifact in client.list_artifacts(run.info.run_id)}

@@ -16,7 +16,7 @@ import torch
 
 from serrm.core.execution import Execution
 from serrm.training.loop import Record
-from serrm.training.run import EXIT_RESUMABLE, MEASURED, Interrupted, TrainingRun, stop_requests
+from serrm.training.run import EXIT_RESUMABLE, MEASURED_FILE, Interrupted, TrainingRun, stop_requests
 from serrm.training.settings import RunSettings
 from tests import conftest
 from tests.compiling import GPUS, apart
@@ -128,7 +128,7 @@ def test_a_resumed_run_keeps_the_most_memory_that_it_took(
     make_run: MakeRun, arrays: Path, tmp_path: Path
 ) -> None:
     settings = make_run()
-    machine = interrupted(settings, arrays, tmp_path).parent / MEASURED
+    machine = interrupted(settings, arrays, tmp_path).parent / MEASURED_FILE
     taken = json.loads(machine.read_text()) | {"peak_memory_bytes": 10**15}
     machine.write_text(json.dumps(taken))
     run(settings, arrays, tmp_path)

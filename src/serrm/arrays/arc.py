@@ -276,8 +276,9 @@ def _epoch(epoch: int, seed: int, num_pairs: tuple[int, ...], num_variants: int)
 
 @dataclass(frozen=True, eq=False)
 class ArcEvaluation(ArcPairs):
-    """The questions to a model that was trained on these variants: every test input in the first `num_votes` of them.
+    """The questions to a model that was trained with `num_variants` variants: every test input in `num_votes` of them.
 
+    These are the first ones of the index: all variants when answers vote, one when they do not (`studies`).
     Question number n is test input n // num_votes in variant n % num_votes. Its task type is a row of the model's
     table, which has rows for all `num_variants` of a puzzle, whatever the number of votes.
     """
@@ -326,7 +327,7 @@ class ArcEvaluation(ArcPairs):
 def open_arc_evaluation(arrays: Path, num_variants: int) -> ArcEvaluation:
     """The test inputs of a folder of ARC arrays, each in the first `num_variants` variants of the index.
 
-    A model was trained on these.
+    The model must have been trained with as many variants of each puzzle.
     """
     (name,) = evaluation_sets(arrays)
     return ArcEvaluation(open_arc_arrays(arrays, name), num_variants, num_votes=num_variants, name=name)

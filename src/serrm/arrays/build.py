@@ -64,7 +64,9 @@ def build_arc_arrays(puzzles: Path, target: Path, *, task: str, num_variants: in
     # A data set scores evaluation puzzles or, to choose settings, held-out puzzles in their place.
     collections = {row["collection"] for row in rows} & {*SCORED}
     assert len(collections) < 2, "both evaluation and held-out puzzles are scored"
-    (scored_name,) = collections or {SCORED[0]}
+    if not collections:
+        raise ValueError(f"{puzzles}: no pair in a set to score")
+    (scored_name,) = collections
     scored = [row for row in rows if row["collection"] in collections and row["role"] == "test"]
     assert not any(row["is_trained"] for row in scored), "a pair that is scored is trained on"
     sets = {TRAIN: [row for row in rows if row["is_trained"]], scored_name: scored}

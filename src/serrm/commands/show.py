@@ -19,7 +19,7 @@ def show(
         None, "--puzzle", metavar="NAME", help="Name of the ARC puzzle in the file."
     ),
     has_answer: bool = typer.Option(
-        False, "--answer", help="Show the answer, and solve a Sudoku if the file has no answer."
+        False, "--answer", help="Show the answer; a Sudoku or maze without one in the file is solved."
     ),
     has_trace: bool = typer.Option(False, "--trace", help="Show a run's predictions after fewer steps, too."),
     target: Path | None = typer.Option(

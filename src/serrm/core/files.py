@@ -1,7 +1,6 @@
 """Read files with errors of one line, write files and folders whole or not at all, hash folders.
 
 The `download` stage writes raw files with a `manifest.json` beside them (name, sha256, size, origin of each file).
-`data_hash` is the hash by which checkpoints and metrics refer to a folder of data.
 """
 
 import csv
@@ -104,7 +103,7 @@ def csv_text(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 def json_text(value: Any) -> str:
     """Format JSON for files in git: an object or a list that contains no other one takes one line.
 
-    Scores below data/ have this form too, as they are committed later; other files there are written by `write_json`.
+    Scores below data/ have this form too, as they are committed later.
     """
 
     def lines(value: Any, indent: str) -> str:
@@ -221,14 +220,6 @@ def hash_file(path: Path) -> str:
 def file_names(directory: Path) -> list[str]:
     """Names of all files below a directory, relative to it, with forward slashes, sorted."""
     return sorted(path.relative_to(directory).as_posix() for path in directory.rglob("*") if path.is_file())
-
-
-def data_hash(directory: Path) -> str:
-    """The sha256 over the sorted relative names and the contents of all files of a directory."""
-    digest = hashlib.sha256()
-    for name in file_names(directory):
-        digest.update(f"{hash_file(directory / name)} {name}\n".encode())
-    return digest.hexdigest()
 
 
 def write_manifest(directory: Path, kind: str, seed: int, origins: Mapping[str, Origin]) -> None:

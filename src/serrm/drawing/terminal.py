@@ -51,7 +51,7 @@ def _lines(panel: Panel, has_colours: bool) -> list[Text]:
     box = panel.look.box(rows)
     for row in range(rows):
         if box and row and row % box.rows == 0:
-            lines.append(Text("┼".join(["─" * (2 * box.cols + 1)] * box.rows), DIM))
+            lines.append(Text("┼".join(["─" * (2 * box.cols + 1)] * (columns // box.cols)), DIM))
         line = Text()
         for column in range(columns):
             if box and column % box.cols == 0:

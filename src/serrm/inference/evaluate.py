@@ -1,7 +1,7 @@
 """Scores of a checkpoint and its snapshots on its data set's test sets, after several numbers of supervision steps.
 
 On square grids one answer per puzzle is compared with the label (here); on ARC-AGI answers vote (`votes`). Every
-process counts its share of the batches, batch by batch in constant memory. Test-time compute and equivariance are
+process counts its share of the batches, batch by batch. Test-time compute and equivariance are
 measured by `studies`. (Tables 1 to 3, figures 1, A1 and A2 of the paper.)
 """
 

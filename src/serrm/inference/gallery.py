@@ -20,8 +20,9 @@ EXAMPLES, SUBMISSION = "examples.json", "submission.json"
 
 @dataclass
 class Gallery:
-    """Predictions for pictures of the first `num` puzzles of each set, whether their last ones are right, and
-    ARC's submission.
+    """Predictions for the first `num` puzzles of each set, and whether those after the most steps are right.
+
+    On ARC-AGI also the submission.
 
     `serrm show`, MLflow's pictures and the report draw from the files it writes.
     """

@@ -202,8 +202,12 @@ def refusal(model: RecurrentModel, side: int, num_symbols: int) -> str | None:
 
 
 def puzzles_at_once(side: int, batch_size: int, num_symbols: int) -> int:
-    """Number of puzzles of a side that need the memory of `batch_size` 9×9 Sudoku; attention grows with I²K."""
-    return max(1, batch_size * 9**5 // (side**4 * (num_symbols - NUM_SPECIAL)))
+    """Number of puzzles of a side that need the memory of `batch_size` 9×9 Sudoku.
+
+    Attention grows with the square of the number of cells, times the number of usual symbols.
+    """
+    of_sudoku, of_puzzle = (9 * 9) ** 2 * 9, (side * side) ** 2 * (num_symbols - NUM_SPECIAL)
+    return max(1, batch_size * of_sudoku // of_puzzle)
 
 
 def puzzles_in_memory(model: RecurrentModel, side: int, num_symbols: int, dtype: torch.dtype) -> int:

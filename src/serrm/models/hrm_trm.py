@@ -114,7 +114,10 @@ class SequenceReadout(nn.Module):
 
 
 class Transposed(nn.Module):
-    """A sublayer applied to the transposed tensor, its norm included: how TRM's MLP mixes positions."""
+    """A sublayer applied to the transposed tensor, its norm included: how TRM's MLP mixes positions.
+
+    It needs no rotation, and ignores it.
+    """
 
     def __init__(self, sublayer: nn.Module) -> None:
         super().__init__()

@@ -43,7 +43,8 @@ class TrmSettings(CycledSettings):
 
     family: Literal["trm"]
     mixer: Literal["attention", "mlp"]
-    """Attention, or an MLP over positions, which limits the model to one grid size."""
+    """Attention, or an MLP over positions, which limits the model to one grid size and ignores `positions`, `heads` and
+    `attention_dropout`."""
 
 
 class HrmSettings(CycledSettings):

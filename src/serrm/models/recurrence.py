@@ -220,7 +220,7 @@ class RecurrentModel(nn.Module):
 
 @dataclass(frozen=True)
 class SupervisionStep:
-    """The results of a piece's supervision step in training, for halting rules; B is the number of the piece's slots.
+    """The results of a piece's supervision step in training, for halting rules; b is the number of the piece's slots.
 
     `num_steps` is on the host. `before`, the state before the step, is for custom rules: no rule here reads it.
     """
@@ -230,9 +230,9 @@ class SupervisionStep:
     task_vectors: TaskVectors | None
     before: State
     output: StepOutput  # with the state after
-    losses: Float[Tensor, " B"]  # of each puzzle
-    is_solved: Bool[Tensor, " B"]
-    num_steps: Int[Tensor, " B"]  # that each puzzle has had, this one included
+    losses: Float[Tensor, " b"]  # of each puzzle
+    is_solved: Bool[Tensor, " b"]
+    num_steps: Int[Tensor, " b"]  # that each puzzle has had, this one included
     max_steps: int  # after which every slot halts
 
 

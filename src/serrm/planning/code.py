@@ -33,9 +33,9 @@ ENTRY_MODULES = (
     "serrm.training.optimizers",
     "serrm.training.schedules",
 )
-# Modules whose edits change no result of a training or of its scoring.
+# Modules whose edits repeat no run.
 IGNORED = (
-    "serrm.config",  # DVC tracks the values that it reads and composes
+    "serrm.config",  # DVC tracks the values that it reads; after an edit of how it composes them: `dvc repro -f`
     "serrm.tracking",  # MLflow mirrors what a stage writes
     "serrm.puzzles.look",  # pictures
     "serrm.puzzles.raw",  # raw puzzles; runs read arrays
@@ -60,12 +60,29 @@ DATA_FIELDS = (
         "as_mirror",
     ),
     *("raw_sets", "audit", "recognises", "text", "flaw", "solutions", "exact_method", "caveat", "checkpoint"),
-    *("look", "judge", "keys", "samples", "examples", "permuted_note", "names_blanks"),
+    *(
+        "look",
+        "judge",
+        "keys",
+        "samples",
+        "examples",
+        "permutation_title",
+        "permutation_note",
+        "names_blanks",
+    ),
 )
 DATA_MODULES = ("data", "search", "grammar", "determine", "generate")
 # Fields and modules that change scores. They change a training, too, if its task has `right_answers="any"`: halting and
 # the logged train_fsr then go by the task's rule instead of the label.
-SCORING_FIELDS = ("verify", "right_answers", "open_cells", "allows", "permuted", "curve_metrics", "criteria")
+SCORING_FIELDS = (
+    "verify",
+    "right_answers",
+    "open_cells",
+    "allows",
+    "has_permutations",
+    "curve_metrics",
+    "criteria",
+)
 SCORING_MODULES = ("rules",)
 
 

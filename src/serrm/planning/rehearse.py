@@ -128,8 +128,8 @@ def _shrunk(key: str, value: Any, fixed: Mapping[str, Any], at_most: Mapping[str
 def rehearse(params: Params, root: Path, folder: Path, execution: Execution) -> StageResults:
     """Run all stages of a profile in an empty folder with the project's code; their output is in *.log there.
 
-    After a failed stage, the later ones of its data set or run do not run, nor the runs of a data set that, or whose
-    test set, failed. A failure of hash_code stops no run. Tables are made only if nothing failed.
+    After a failed stage, the later ones of its data set or run do not run. If a data set or one of its test sets
+    failed, its runs do not run either. A failure of hash_code stops no run. Tables are made only if nothing failed.
     """
     one_process = {"threads": 1, "processes": 1, "max_seconds": None}
     write_yaml(folder / MACHINE_FILE, execution.model_copy(update=one_process).model_dump())

@@ -7,13 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-import numpy as np
-from jaxtyping import UInt8
-
 from serrm.puzzles.boxes import Box
-from serrm.puzzles.raw import Tokens
-
-TokenRows = UInt8[np.ndarray, "_ _"]
+from serrm.puzzles.raw import Cells, Tokens
 
 INK, PAPER, GIVEN_TINT = "#1A1A1A", "#FFFFFF", "#EFEFEF"
 FILLED: Final = "#0072B2"  # digits and paths that are not in the question
@@ -50,7 +45,7 @@ class Look:
     bolds_only_givens: bool = False  # else all symbols are bold
     has_crosses: bool = False  # on wrong cells, which keep their colour
     # (tokens, side) → the rows to draw.
-    visible: Callable[[Tokens, int], TokenRows] = lambda tokens, side: tokens.reshape(side, side)
+    visible: Callable[[Tokens, int], Cells] = lambda tokens, side: tokens.reshape(side, side)
     legend: str = ""  # for a page of pictures
 
 

@@ -13,6 +13,8 @@ import numpy as np
 from jaxtyping import UInt8
 
 Tokens = UInt8[np.ndarray, " I"]  # of a square grid, row by row
+# The rows of a grid: tokens, or ARC's colours. The axes have no names, because grids of one call may differ in size.
+Cells = UInt8[np.ndarray, "_ _"]
 
 
 class Published(NamedTuple):
@@ -82,7 +84,8 @@ class RawSet(NamedTuple):
     num: int | None  # to draw; None: all of them
     stream: int  # of random numbers; sets have different streams, so the size of one does not change another
     puzzles: Iterator[Numbered]
-    is_rest: bool = False  # without the puzzles of the training set
+    # Without the numbers that the training set drew, as both sets are of the same file.
+    is_rest: bool = False
 
 
 class Counts(NamedTuple):

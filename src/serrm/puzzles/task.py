@@ -47,7 +47,7 @@ class Alphabet:
 
     `num_symbols` is K, padding included. `special` are the ids with an embedding of their own where the embeddings of
     symbols are tied. If the task has permutations (`Task.has_permutations`), a token that they may not exchange must be
-    special. Otherwise any choice is valid.
+    special. SE-RRM with tied symbols takes only the first ids, 0, 1, …, as special ones.
     """
 
     num_symbols: int
@@ -152,7 +152,7 @@ class Task:
 
 @dataclass(frozen=True, kw_only=True)
 class GridTask(Task):
-    """A task on square grids with one label per puzzle."""
+    """A task on square grids with one label per puzzle. ValueError if its text has another blank."""
 
     # (raw directory, settings of the subset) → the training set, then the test sets; with an `audit`, at least one test
     # set has the side of the training set, and the first of these is audited.
@@ -182,6 +182,11 @@ class GridTask(Task):
     samples: Mapping[str, str | Callable[[int], str]] = field(default_factory=dict)
     criteria: Mapping[str, Criterion] = field(default_factory=dict)  # by the name of the score
     names_blanks: bool = True  # reports name the mean number of blank cells per puzzle
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.blank not in (None, self.text.blank):
+            raise ValueError(f"{self.name}: blank is {self.blank}, but that of its text {self.text.blank}")
 
     def special_in_answers(self, side: int) -> tuple[int, ...]:
         """The special tokens that answers may hold, without the blank where an answer fills every blank."""

@@ -91,7 +91,8 @@ def _run(lines: Sequence[str], start: int, end: int, record: GridTask) -> list[s
 
 
 def _grids_in_rows(lines: Sequence[str], start: int, record: GridTask) -> Match | None:
-    """The grids in rows from line `start` on, one below the other; None if the row of spaces there is no row of them.
+    """The grids in rows from line `start` on, one below the other; None if the row of spaces there only separates
+    grids.
 
     ValueError for a row that belongs to no grid.
     """

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from serrm.puzzles.arc.grids import Grid, Pair
+from serrm.puzzles.arc.grids import Pair
 from serrm.puzzles.notation import Notation
-from serrm.puzzles.raw import Puzzle
+from serrm.puzzles.raw import Cells, Puzzle
 from serrm.puzzles.task import GridTask
 from serrm.puzzles.tasks import TASKS
 from serrm.puzzles.text import GridText, shorten
@@ -27,10 +27,10 @@ class Question:
     """
 
     task: str
-    cells: Grid
+    cells: Cells
     place: str
     text: str
-    answer: Grid | None = None
+    answer: Cells | None = None
     name: str = ""
     demonstrations: tuple[Pair, ...] = ()
     notation: Notation | None = None

@@ -84,12 +84,12 @@ def _sides(lines: Sequence[str], start: int) -> list[int]:
     for index in range(start, len(lines)):
         line = lines[index]
         sides = dict.fromkeys(map(len, symbol_lists(line)))
-        rows = [side for side in sides if MIN_SIDE <= side <= MAX_ROW and row_of(line, side) is not None]
+        possible = [side for side in sides if MIN_SIDE <= side <= MAX_ROW and row_of(line, side) is not None]
         if not is_ruling(line):
-            return rows if line.strip() else []
+            return possible if line.strip() else []
         has_row_below = index + 1 < len(lines) and lines[index + 1].strip() != ""
         if not has_row_below:
-            return rows  # the line may be a row of blanks, such as `----`
+            return possible  # the line may be a row of blanks, such as `----`
     return []
 
 

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from serrm.inference.settings import HEADLINE_STEPS
 from serrm.reporting.claim_rules import FAILS, HOLDS, RULES, UNDECIDED, UNTESTED, Rule, ahead, not_behind
-from serrm.reporting.paper import Check, load_paper, model_name, set_name, task_name
+from serrm.reporting.paper import Check, data_set_name, load_paper, model_name, set_name
 from serrm.reporting.results import Report, Score, all_runs, in_percent, over_seeds, runs_on, score
 from serrm.scoring.metrics import METRICS
 from serrm.scoring.schema import Evaluation
@@ -61,16 +61,16 @@ def by_data_set(report: Report, task: str, check: Check) -> Iterator[tuple[str, 
         return sum(check.set is None or check.set in run.sets for run in runs)
 
     main = max(names, key=num_models, default=None)
-    yield task_name(task), report if main is None else replace(report, results=results[main])
+    yield data_set_name(task), report if main is None else replace(report, results=results[main])
     for name in names if check.all_data_sets else ():
         if name != main and all((name, model) in results[name] for model in check.models):
-            yield task_name(name), replace(report, results=results[name])
+            yield data_set_name(name), replace(report, results=results[name])
 
 
 def why_untested(report: Report, task: str, name: str, missing: Sequence[str]) -> str:
     """What a comparison lacks: the whole task, or scores of the models that are missing."""
     if all(run.task != task for run in all_runs(report.results)):
-        return f"{task_name(task)} was not run."
+        return f"{data_set_name(task)} was not run."
     return f"{', '.join(missing)} {'were' if len(missing) > 1 else 'was'} not run, or not scored on {name}."
 
 
@@ -92,7 +92,7 @@ def scores_of(
 def cannot_take(report: Report, check: Check) -> Iterator[Part]:
     """The models cannot take a set: their evaluation refused its size."""
     for task in check.tasks:
-        name = f"{task_name(task)} {set_name(check.set or '')}"
+        name = f"{data_set_name(task)} {set_name(check.set or '')}"
         statement, refused = f"{name}: {check.words}", {}
         for model in check.models:
             runs = runs_on(report.results, task, model, check.set)
@@ -197,7 +197,7 @@ def permutation(report: Report, check: Check) -> Iterator[Part]:
             )
             evidence = f"{same:,} of {num:,} predictions are the same{precision}."
             verdict = HOLDS if same == num else UNDECIDED if same else FAILS
-            yield Part(f"{task_name(data_set)}: {check.words}", verdict, evidence)
+            yield Part(f"{data_set_name(data_set)}: {check.words}", verdict, evidence)
 
 
 def mean_curve(runs: Sequence[Evaluation], metric: str) -> list[tuple[float, Score]]:
@@ -221,10 +221,11 @@ def mean_curve(runs: Sequence[Evaluation], metric: str) -> list[tuple[float, Sco
 
 
 def data_efficient(report: Report, check: Check) -> Iterator[Part]:
-    """The first model against the best score of each other on its learning curve, after as many samples.
+    """The first model's learning curve against the best score on each other model's curve.
 
-    The claim holds if its last score up to there is ahead, and fails if its next score from there on is behind. Only
-    for runs that start from random weights: a run that continues another has seen more samples than its own.
+    Let n be the number of samples that the other model had seen at its best score. The claim holds if the first model's
+    last score up to n samples is ahead of it, and fails if its next score, from n samples on, is behind. Only for runs
+    that start from random weights: a run that continues another has seen more samples than its own.
     """
     first, *others = check.models
     for (data_set, variant), runs in report.results.items():
@@ -242,7 +243,7 @@ def data_efficient(report: Report, check: Check) -> Iterator[Part]:
                 verdict = HOLDS
             else:
                 verdict = FAILS if ahead(0.0, best, after)[0] == HOLDS else UNDECIDED
-            statement = f"{task_name(data_set)}: ahead of {model_name(variant)} after no more samples"
+            statement = f"{data_set_name(data_set)}: ahead of {model_name(variant)} after no more samples"
             numbers = f"{model_name(variant)}'s best snapshot {best} after {samples:,.0f} samples; "
             numbers += f"{model_name(first)} {score_before} after {num_before:,.0f} samples"
             yield Part(statement, verdict, f"{METRICS[metric].name}: {numbers}.")

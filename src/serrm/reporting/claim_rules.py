@@ -13,7 +13,7 @@ HOLDS, PARTLY, UNDECIDED = "holds", "holds in part", "undecided"
 FAILS, UNTESTED = "does not hold", "not tested"
 MARGIN: Final = 10.0  # points within which two models are comparable; our choice, as the paper names none
 NEARLY_NONE: Final = 1.0  # percent; our choice, too
-Judgement = tuple[str, str]  # a verdict, and the difference that decided it as text (empty without one)
+Judgement = tuple[str, str]  # a verdict, and the least difference as text (empty for a rule without one)
 
 
 def verdict_by_bounds(intervals: Iterable[Difference | Score], holds_above: float, fails_below: float) -> str:

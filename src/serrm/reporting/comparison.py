@@ -385,7 +385,7 @@ def as_json(comparison: Comparison, *, has_all: bool = False) -> dict[str, Any]:
             {
                 "run": line.run,
                 "data_set": line.key[0],
-                "model": line.key[1],
+                "variant": line.key[1],
                 "num_seeds": line.num_seeds,
                 "set": line.set,
                 "metric": line.metric,

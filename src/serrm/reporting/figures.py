@@ -21,7 +21,7 @@ from serrm.inference.settings import equivariance_steps
 from serrm.models.families import FAMILIES
 from serrm.puzzles.tasks import TASKS
 from serrm.reporting.other_tables import searches_of
-from serrm.reporting.paper import load_paper, model_name, task_name
+from serrm.reporting.paper import data_set_name, load_paper, model_name
 from serrm.reporting.results import Report, Score, all_runs, curve, main_models, runs_on, score
 from serrm.reporting.style import style
 from serrm.scoring.metrics import METRICS, RATE, Metric, metrics_of
@@ -111,7 +111,7 @@ def learning_curves(report: Report) -> Figure | None:
     for axes, (data_set, task, metric) in zip(axes_of, panels, strict=True):
         for run in (run for run in runs if run.data_set == data_set):
             _draw(axes, curve(run, metric), model_name(run.variant), label=model_name(run.variant))
-        axes.set(title=task_name(data_set), xlabel="Samples processed")
+        axes.set(title=data_set_name(data_set), xlabel="Samples processed")
         axes.set_xlim(0, None)
         axes.locator_params(axis="x", nbins=5)
         _label_scores(axes, metrics_of(task)[metric])
@@ -135,7 +135,7 @@ def training_loss(report: Report, logs: Mapping[str, Sequence[Record]]) -> str:
                 steps, losses = ([record[key] for record in logs[run.name]] for key in ("step", "loss"))
                 name = model_name(run.variant)
                 axes.plot(steps, losses, color=style(name)[0], linewidth=1.4, label=name)
-            axes.set(title=task_name(data_set), xlabel="Optimiser steps", ylabel="Loss", yscale="log")
+            axes.set(title=data_set_name(data_set), xlabel="Optimiser steps", ylabel="Loss", yscale="log")
             axes.set_xlim(0, None)
         return svg_text(framed(figure, "Training loss", f"Profile {report.profile}."))
 
@@ -151,7 +151,7 @@ def compute(report: Report) -> Figure | None:
         _draw(axes_of[panels.index((data_set, method))], scores, name, label=name)
     all_flops = [search.flops for group in searches.values() for search in group]
     for axes, (data_set, method) in zip(axes_of, panels, strict=True):
-        axes.set(title=f"{task_name(data_set)}: {method}", xscale="log")
+        axes.set(title=f"{data_set_name(data_set)}: {method}", xscale="log")
         axes.set_xlabel("FLOPs per puzzle, all attempts together")
         axes.set_xlim(min(all_flops) / 1.5, max(all_flops) * 1.5)
         _label_scores(axes, METRICS["fsr"])
@@ -242,7 +242,7 @@ def permuted(report: Report, task: str) -> str:
     top = 58 + 16 * len(lines)
     for run, result in rows:
         name, counts = model_name(run.variant), f"{result.num_identical:,} of {result.num_pairs:,}"
-        heading = f"{name}, {task_name(run.data_set)}"
+        heading = f"{name}, {data_set_name(run.data_set)}"
         parts.append(svg.text(LEFT, top + 14, heading, font_size=13.5, font_weight=700, fill=DARK))
         parts.append(svg.text(LEFT, top + 32, f"f(πx) = πf(x) for {counts} puzzles", **look))
         for column, (symbol, panel) in enumerate(_grids(run, result.example).items()):

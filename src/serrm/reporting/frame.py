@@ -10,7 +10,7 @@ from serrm.reporting.revisions import WORKSPACE, read_revision
 from serrm.scoring.metrics import metrics_of
 
 COLUMNS = (
-    *("profile", "run", "data_set", "model", "seed"),
+    *("profile", "run", "data_set", "variant", "seed"),
     *("set", "num_puzzles", "steps", "metric", "value", "low", "high"),
 )
 

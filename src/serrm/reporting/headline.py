@@ -9,7 +9,7 @@ from serrm.inference.settings import HEADLINE_STEPS
 from serrm.puzzles.task import ArcTask
 from serrm.puzzles.tasks import TASKS
 from serrm.reporting.formats import NOTE_ON_SEEDS, bound_prefix, flops_text, markdown
-from serrm.reporting.paper import CANNOT_EXTRAPOLATE, DASH, load_paper, model_name, puzzle_set, task_name
+from serrm.reporting.paper import CANNOT_EXTRAPOLATE, DASH, data_set_name, load_paper, model_name, puzzle_set
 from serrm.reporting.paper_tables import blanks_text, paper_text, set_in_column
 from serrm.reporting.results import Report, Results, all_runs, headline_models, headline_score, total_flops
 from serrm.scoring.schema import Evaluation
@@ -48,9 +48,9 @@ class Headline(NamedTuple):
 def headline(report: Report) -> Headline:
     """The main scores, a row per test set: every headline model, and the paper's SE-RRM.
 
-    Sets of fewer than 40 puzzles are omitted and
-    named in a note, unless all sets are that small. Parameters are those on the first task. A row of training FLOPs
-    per task includes those of the runs whose weights a run starts from.
+    Sets of fewer than 40 puzzles are omitted and named in a note, unless all sets are that small. Parameters are those
+    on the first data set. A row of training FLOPs per data set includes those of the runs whose weights a run starts
+    from.
     """
     results = report.results
     variants = headline_models(results)
@@ -95,8 +95,8 @@ def _cost_lines(
         if cost and any(PAPERS_SE_RRM in row.texts for row in rows if row.data_set == data_set):
             parameters[PAPERS_SE_RRM], flops[PAPERS_SE_RRM] = f"{cost.parameters:,}", flops_text(cost.flops)
         if index == 0:
-            yield {"Test puzzles": f"{task_name(data_set)}: parameters"} | parameters
-        yield {"Test puzzles": f"{task_name(data_set)}: training FLOPs"} | flops
+            yield {"Test puzzles": f"{data_set_name(data_set)}: parameters"} | parameters
+        yield {"Test puzzles": f"{data_set_name(data_set)}: training FLOPs"} | flops
 
 
 def _headline_notes(rows: Sequence[HeadlineRow], *, has_arc: bool, has_seeds: bool) -> list[str]:
@@ -132,7 +132,7 @@ def _headline_rows(
         first_run = next(iter(runs.values()))[0]
         parts = [seeds[0].scored[of_set] for seeds in runs.values() if of_set in seeds[0].scored]
         is_own_set = parts[0].of_file is None
-        name = puzzle_set(data_set, of_set) if is_own_set else f"{task_name(data_set)} {of_set}"
+        name = puzzle_set(data_set, of_set) if is_own_set else f"{data_set_name(data_set)} {of_set}"
         texts = {"Test puzzles": f"{name}{blanks_text(first_run.task, parts)}, n {num:,}"}
         for variant, value in scores.items():
             if value is None:

@@ -9,7 +9,7 @@ import pandas as pd
 from serrm.inference.settings import GUESS_STEPS, HEADLINE_STEPS
 from serrm.puzzles.tasks import TASKS, alphabet
 from serrm.reporting.formats import bound_prefix, counts_text, flops_text
-from serrm.reporting.paper import CANNOT_EXTRAPOLATE, DASH, load_paper, model_name, set_name, task_name
+from serrm.reporting.paper import CANNOT_EXTRAPOLATE, DASH, data_set_name, load_paper, model_name, set_name
 from serrm.reporting.results import (
     Report,
     Results,
@@ -44,7 +44,7 @@ def variants_table(report: Report) -> pd.DataFrame:
                 continue
             steps = part.headline_steps
             solved, gpa = (score(runs, metric, name, steps) for metric in (runs[0].main_metric, "gpa"))
-            labels = task_name(data_set), model_name(variant), set_name(name)
+            labels = data_set_name(data_set), model_name(variant), set_name(name)
             numbers = f"{part.num_puzzles:,}", str(steps), str(solved or DASH), str(gpa or DASH)
             rows.append((*labels, *numbers))
     return pd.DataFrame(rows, columns=["Task", "Model", "Puzzles", "n", "Steps", "Solved", "GPA"])
@@ -58,7 +58,7 @@ def file_sets_table(report: Report) -> pd.DataFrame:
         for name, part in runs[0].sets.items():
             if part.of_file is None:
                 continue
-            row = {"Task": task_name(data_set), "Puzzles": name, "Model": model_name(variant)}
+            row = {"Task": data_set_name(data_set), "Puzzles": name, "Model": model_name(variant)}
             if isinstance(part, ScoredSet):
                 steps = part.headline_steps
                 scores = {heading: score(runs, metric, name, steps) for heading, metric in metrics.items()}
@@ -76,7 +76,7 @@ def criteria_table(report: Report) -> pd.DataFrame:
     """FSR, the rates of answers that obey the task's rules, and GPA: a row per data set and variant."""
 
     def columns(run: Evaluation) -> Columns:
-        rules = {metric.short: name for name, metric in metrics_of(run.task).items() if metric.meaning}
+        rules = {metric.short: name for name, metric in metrics_of(run.task).items() if metric.is_criterion}
         metrics = {"FSR": "fsr", **rules, "GPA": "gpa"} if rules else {}
         return {heading: (run.main_set, metric) for heading, metric in metrics.items()}
 
@@ -86,7 +86,7 @@ def criteria_table(report: Report) -> pd.DataFrame:
 def meanings_of_criteria(results: Results) -> Iterator[str]:
     """What FSR and every rule count, one line each, for the tasks with rules."""
     for task in dict.fromkeys(run.task for run in all_runs(results)):
-        rules = [metric for metric in metrics_of(task).values() if metric.meaning]
+        rules = [metric for metric in metrics_of(task).values() if metric.is_criterion]
         if rules:
             is_any = TASKS[task].right_answers == "any"
             counted = "every answer that solves the puzzle" if is_any else "exact matches with the label"
@@ -122,7 +122,9 @@ def further_metrics_table(report: Report) -> pd.DataFrame:
 def further_metrics() -> dict[str, str]:
     """The metrics that are neither in the paper nor rules of a task, by their headings."""
     return {
-        metric.short: name for name, metric in METRICS.items() if metric.values and name not in ("fsr", "gpa")
+        metric.short: name
+        for name, metric in METRICS.items()
+        if not metric.is_of_votes and name not in ("fsr", "gpa")
     }
 
 
@@ -137,7 +139,7 @@ def _scores(report: Report, columns: Callable[[Evaluation], Columns]) -> pd.Data
         }
         if any(scores.values()):
             num = counts_text(value.num_puzzles for value in scores.values() if value)
-            label = f"{task_name(data_set)}, n {num}"
+            label = f"{data_set_name(data_set)}, n {num}"
             if steps != HEADLINE_STEPS:
                 label += f", after {steps} steps"
             texts = {name: str(value or DASH) for name, value in scores.items()}
@@ -154,7 +156,7 @@ def trainings_table(report: Report) -> pd.DataFrame:
         has_seeds = len(report.results[run.data_set, run.variant]) > 1
         rows.append(
             {
-                "Task": task_name(run.data_set),
+                "Task": data_set_name(run.data_set),
                 "Model": model_name(run.variant) + (f", seed {run.seed}" if has_seeds else ""),
                 "Parameters": f"{info.parameters:,}" + (f" + {embeddings:,}" if embeddings else ""),
                 "Steps": f"{training.steps:,}",
@@ -230,7 +232,7 @@ def compute_table(report: Report) -> pd.DataFrame:
                 f"{point.max_steps:,}",
                 f"{mean_steps:.2f}",
             )
-            names = f"{model_name(variant)}, {task_name(data_set)}", method
+            names = f"{model_name(variant)}, {data_set_name(data_set)}", method
             rows.append((*names, *numbers, f"{bound}{flops / 1e9:.3g}", str(score_of_search)))
     headings = ["n", "Most attempts", "Most steps of the first", "Mean steps", "GFLOPs per puzzle"]
     return pd.DataFrame(rows, columns=["Model", "Method", *headings, "Solved"])

@@ -14,7 +14,15 @@ from serrm.reporting.claim_checks import Part
 from serrm.reporting.claim_rules import FAILS, HOLDS, PARTLY, UNTESTED
 from serrm.reporting.claims import judge, overall
 from serrm.reporting.formats import flops_text, markdown
-from serrm.reporting.paper import DASH, PaperColumn, PaperEntry, PaperRow, ScoreTable, load_paper, task_name
+from serrm.reporting.paper import (
+    DASH,
+    PaperColumn,
+    PaperEntry,
+    PaperRow,
+    ScoreTable,
+    data_set_name,
+    load_paper,
+)
 from serrm.reporting.paper_tables import Entry, by_set, describe_test_set, entries_of, paper_text
 from serrm.reporting.results import Cost, Report, total_flops
 from serrm.scoring.metrics import METRICS
@@ -170,7 +178,7 @@ def _by_task(texts: Mapping[str, str]) -> str:
     """The texts of several tasks with the names of the tasks; the text alone if there is only one."""
     if len(texts) == 1:
         return next(iter(texts.values()))
-    return "; ".join(f"{task_name(task)} {text}" for task, text in texts.items()) or DASH
+    return "; ".join(f"{data_set_name(task)} {text}" for task, text in texts.items()) or DASH
 
 
 def _share(flops: int, paper_flops: int) -> str:

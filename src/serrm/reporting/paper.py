@@ -141,8 +141,8 @@ def load_paper() -> Paper:
     return Paper.model_validate(yaml.safe_load(text))
 
 
-def task_name(data_set: str) -> str:
-    """The name of a task, or of the data set that is named after it; any other data set keeps its name."""
+def data_set_name(data_set: str) -> str:
+    """The name of a data set in tables: that of the task after which it is named, else its own."""
     return TASKS[data_set].name if data_set in TASKS else data_set
 
 
@@ -159,5 +159,5 @@ def set_name(name: str) -> str:
 
 def puzzle_set(data_set: str, of_set: str) -> str:
     """The name of a set of puzzles, such as "Sudoku 9×9", or "ARC-AGI-1" where the set has no size."""
-    name = task_name(data_set)
+    name = data_set_name(data_set)
     return f"{name} {set_name(of_set)}" if of_set[:1].isdigit() else name

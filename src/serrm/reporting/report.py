@@ -25,7 +25,7 @@ from serrm.reporting.conclusion import conclusion
 from serrm.reporting.figures import build_figures, training_loss
 from serrm.reporting.formats import Table, markdown, to_csv, to_latex, to_markdown
 from serrm.reporting.headline import headline
-from serrm.reporting.paper import load_paper, model_name, set_name, task_name
+from serrm.reporting.paper import data_set_name, load_paper, model_name, set_name
 from serrm.reporting.paper_tables import easier_puzzles
 from serrm.reporting.results import Report, Results, all_runs, in_percent, main_models
 from serrm.reporting.tables import build_tables, notes_on_tables, recipe_tables
@@ -112,7 +112,7 @@ def write_curves(runs: Sequence[Evaluation], folder: Path) -> None:
     depth, learning = list[dict[str, Any]](), list[dict[str, Any]]()
     has_seeds = len({run.seed for run in runs}) > 1
     for run in runs:
-        data_set, seed = task_name(run.data_set), f", seed {run.seed}" if has_seeds else ""
+        data_set, seed = data_set_name(run.data_set), f", seed {run.seed}" if has_seeds else ""
         model = f"{model_name(run.variant)}{seed}"
         for point in run.learning_curve:
             at = {"step": point.step, "samples": point.samples, "loss": point.loss}
@@ -131,7 +131,7 @@ def write_curves(runs: Sequence[Evaluation], folder: Path) -> None:
 def training_curves(runs: Sequence[Evaluation], logs: Mapping[str, Sequence[Record]]) -> str:
     """The training logs of all runs, by name, as one CSV file, with six significant digits."""
     lines = [
-        {"run": run.name, "data_set": task_name(run.data_set), **record}
+        {"run": run.name, "data_set": data_set_name(run.data_set), **record}
         for run in runs
         for record in logs[run.name]
     ]
@@ -186,7 +186,7 @@ def render_page(
         notes=notes_on_tables(report.results),
         recipes=recipe_tables(report),
         page_facts=inputs.page_facts,
-        hashes=dict.fromkeys((task_name(run.data_set), run.data.hash) for run in runs),
+        hashes=dict.fromkeys((data_set_name(run.data_set), run.data.hash) for run in runs),
     )
 
 
@@ -235,7 +235,7 @@ def page_examples(results: Results, folder: Path) -> Iterator[dict[str, Any]]:
             for example, panels in [*longest, *unsolved[:1]]:
                 pictures = [Markup(grid_svg(panel, f"{panel.caption}: {panel.remark}")) for panel in panels]
                 yield {
-                    "heading": f"{model_name(run.variant)} on {task_name(run.data_set)}, "
+                    "heading": f"{model_name(run.variant)} on {data_set_name(run.data_set)}, "
                     f"{example.name.replace('x', '×')}",
                     "is_right": example.is_right,
                     "outcome": f"solved {panels[-1].caption}" if example.is_right else "not solved",

@@ -13,7 +13,7 @@ from serrm.models.families import FAMILIES
 from serrm.puzzles.tasks import TASKS
 from serrm.reporting.formats import NOTE_ON_SEEDS, Table
 from serrm.reporting.other_tables import OTHER_TABLES
-from serrm.reporting.paper import CANNOT_EXTRAPOLATE, DASH, load_paper, model_name, set_name, task_name
+from serrm.reporting.paper import CANNOT_EXTRAPOLATE, DASH, data_set_name, load_paper, model_name, set_name
 from serrm.reporting.paper_tables import QUOTED, by_set, describe_test_set, entries_of, side_by_side
 from serrm.reporting.results import Report, Results, all_runs, main_models
 
@@ -56,7 +56,7 @@ def notes_on_tables(results: Results) -> list[str]:
     """Notes that hold for all tables of a profile: signs, data, and why a model cannot be scored on a set."""
     runs = all_runs(results)
     data = [
-        f"{task_name(run.data_set)}: {run.data.source}; {run.data.train_puzzles:,} training "
+        f"{data_set_name(run.data_set)}: {run.data.source}; {run.data.train_puzzles:,} training "
         f"{TASKS[run.task].examples}."
         for run in runs
     ]
@@ -111,5 +111,5 @@ def recipe_tables(report: Report) -> list[Recipe]:
                 notes = [*(["the paper has no such model"] if is_unknown else further), *notes]
             if variant not in columns or notes:
                 others.append({"Run": model_name(variant), "Further differences": "; ".join(notes) or "none"})
-        tables.append(Recipe(task_name(data_set), frame, pd.DataFrame(others)))
+        tables.append(Recipe(data_set_name(data_set), frame, pd.DataFrame(others)))
     return tables

@@ -100,7 +100,7 @@ class Metric:
     short: str  # in columns
     values: Callable[[Batch], Shaped[np.ndarray, " trials"]] | None = None  # None: counted from votes
     statistic: Statistic = RATE
-    tasks: tuple[str, ...] = ()  # the tasks that have it; empty: all on square grids
+    tasks: tuple[str, ...] = ()  # that have it; empty: all on square grids, or all whose answers vote
     meaning: str = ""  # of a rule of the task, beneath tables
     is_listed: bool = True  # in lists of scores, not only in a table of its own
     # Cells of a puzzle depend on one another, so intervals are too narrow for a verdict.
@@ -109,10 +109,20 @@ class Metric:
     def __post_init__(self) -> None:
         assert all(task in TASKS for task in self.tasks), f"{self.name}: {self.tasks} are not all tasks"
 
+    @property
+    def is_of_votes(self) -> bool:
+        """True if it counts the votes on ARC-AGI, and not a batch of predictions."""
+        return self.values is None
+
+    @property
+    def is_criterion(self) -> bool:
+        """True if it counts the predictions that obey a rule of the task."""
+        return bool(self.meaning)
+
     def is_of(self, task: str) -> bool:
         """True if puzzles of this task, a key of TASKS, are scored by it."""
-        is_of_votes = self.values is None
-        return is_of_votes != isinstance(TASKS[task], GridTask) and task in (self.tasks or (task,))
+        has_votes = not isinstance(TASKS[task], GridTask)
+        return self.is_of_votes == has_votes and (not self.tasks or task in self.tasks)
 
 
 def are_solved(batch: Batch) -> Shaped[np.ndarray, " N"]:

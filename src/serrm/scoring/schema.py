@@ -1,8 +1,8 @@
 """The schema of scores: what one evaluation yields, and what a profile's committed `metrics.json` holds.
 
 Evaluation builds an `Evaluation` and writes it below data/; the stage `tabulate` gathers those of a profile's runs into
-`reports/<profile>/metrics.json`; tables, MLflow and comparisons read them here. Rates are fractions. A field may be
-missing only where a docstring says so; unknown keys are refused. Needs no torch.
+`reports/<profile>/metrics.json`; tables, MLflow and comparisons read them here. Rates are fractions. A field with
+a default is missing where a run has no such thing; unknown keys are refused. Needs no torch.
 """
 
 import hashlib

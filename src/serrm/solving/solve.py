@@ -27,9 +27,9 @@ from serrm.inference.search import Limits, Search, search
 from serrm.inference.settings import GUESS_STEPS
 from serrm.kernels.precision import resolved_precision
 from serrm.models.layers import DTYPES
-from serrm.puzzles.arc.grids import NUM_COLOURS, Grid, decode, encode
+from serrm.puzzles.arc.grids import NUM_COLOURS, decode, encode
 from serrm.puzzles.notation import Notation
-from serrm.puzzles.raw import Tokens
+from serrm.puzzles.raw import Cells, Tokens
 from serrm.puzzles.task import ArcTask, GridTask, Task
 from serrm.puzzles.tasks import ARC, TASKS, grid_task, question_task
 from serrm.reading.question import Question
@@ -304,7 +304,7 @@ def _solve_size(
     searches = (one for number in solvable for one in puzzles.searches(number))
     finished: dict[int, list[Search]] = {number: [] for number in solvable}
     try:
-        loss = loaded.settings.train.loss
+        loss = loaded.settings.train.loss  # it defines the probabilities by which the search guesses
         for found in search(loaded.model, searches, num_symbols, record, limits, rows, loss, dtype):
             number, done = found.key, finished[found.key]
             done.append(found)
@@ -363,7 +363,7 @@ class GridPuzzles:
         """The one search."""
         yield Search(number, self.questions[number].cells.reshape(-1))
 
-    def best(self, number: int, done: Sequence[Search]) -> tuple[Search, Grid, str]:
+    def best(self, number: int, done: Sequence[Search]) -> tuple[Search, Cells, str]:
         """The search, its answer and a remark.
 
         Padding in the answer becomes a blank cell; in a task without a blank, it becomes the question's token.
@@ -377,7 +377,7 @@ class GridPuzzles:
         remark = self.record.caveat(cells) if found.is_verified else early_remark(question)
         return found, answer, remark
 
-    def _square(self, tokens: Tokens) -> Grid:
+    def _square(self, tokens: Tokens) -> Cells:
         return tokens.reshape(self.side, self.side)
 
     def solved_exactly(self, number: int, network: Search, answer: Answer) -> Answer:
@@ -419,7 +419,7 @@ class ArcTestInputs:
         for tokens, task_type in zip(batch.questions, batch.task_types.tolist(), strict=True):
             yield Search(number, tokens, task_type)
 
-    def best(self, number: int, done: Sequence[Search]) -> tuple[Search, Grid, str]:
+    def best(self, number: int, done: Sequence[Search]) -> tuple[Search, Cells, str]:
         """The first search whose grid won the vote, as evaluation counts it (`serrm.scoring.tally`)."""
         originals = [self._without_augmentation(number, found) for found in done]
         grids = [decode(found.history[-1], self.side) for found in originals]

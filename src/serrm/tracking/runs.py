@@ -42,7 +42,7 @@ RUN_TAG: Final = "serrm.run"
 # MLflow shows the kind beside the name; which page opens depends on the address (views.py).
 EXPERIMENT_TAGS: Final = {"mlflow.experimentKind": "custom_model_development"}
 COUNTS_OF_TRAINING = ("samples", "steps", "flops")
-MEASURED = ("seconds", "puzzle_steps_per_second", "peak_memory_bytes")  # known where the run was trained
+MEASURED_KEYS = ("seconds", "puzzle_steps_per_second", "peak_memory_bytes")  # known where the run was trained
 SIZES = ("parameters", "parameters_with_task_types")
 # Columns of MLflow's database with addresses of artifacts.
 ADDRESSES: Final = (
@@ -58,7 +58,7 @@ SECTIONS: Final = {"fsr": "FSR", "pass_at_2": "Pass at 2"}
 OTHER_SETS: Final = "Score"  # the section of all sets but the main one
 FIRST_SECTIONS: Final = (*SECTIONS.values(), OTHER_SETS)
 ENDS: Final = {"": "", "_lo": " from", "_hi": " to"}  # of the 95% interval, in the order of the alphabet
-TAGGED = ("data_set", "model", "seed", "family", "arithmetic", "data_hash")
+TAGGED = ("data_set", "variant", "seed", "family", "arithmetic", "data_hash")
 
 # These loggers only repeat failures that are also raised, and retries that may still succeed.
 for logger in ("mlflow", "alembic", "urllib3.connectionpool"):
@@ -178,7 +178,7 @@ def sync_run(layout: Layout, name: str, run_id: str | None = None) -> str:
             run = _newest(client, experiment, facts["settings_digest"])
         if run is None:
             time_written = _time_written(checkpoint if config else layout.metrics)
-            run_name = f"{facts['data_set']}-{facts['model']}-s{facts['seed']}"
+            run_name = f"{facts['data_set']}-{facts['variant']}-s{facts['seed']}"
             run = client.create_run(experiment, time_written - duration_ms, run_name=run_name)
         run_id = str(run.info.run_id)
         params = pd.json_normalize(config.get("run", {})).to_dict("index").get(0, {})  # keys joined by dots
@@ -230,13 +230,13 @@ def training_digest(profile: str, name: str, facts: Mapping[str, Any]) -> str:
 def _facts_of_checkpoint(config: Mapping[str, Any], path: Path) -> dict[str, Any]:
     """Facts about a run and its training, from config.json. ValueError naming a setting that is missing or wrong."""
     run = parse(RunSettings, config["run"], f"{path}: run")
-    about = {"data_set": run.data_set, "model": run.variant, "seed": run.seed, "family": run.model.family}
+    about = {"data_set": run.data_set, "variant": run.variant, "seed": run.seed, "family": run.model.family}
     return {**config, **config["training"], **about, "settings_digest": run.digest()}
 
 
 def _facts_of_evaluation(evaluation: Evaluation) -> dict[str, Any]:
     """The same facts from the scores."""
-    about = {"data_set": evaluation.data_set, "model": evaluation.variant, "seed": evaluation.seed}
+    about = {"data_set": evaluation.data_set, "variant": evaluation.variant, "seed": evaluation.seed}
     about["data_hash"] = evaluation.data.hash
     training = evaluation.training.model_dump()
     return {**about, **evaluation.model_info.model_dump(), **training}
@@ -248,7 +248,9 @@ def _metrics(
     """All metrics: the training log by optimiser step, scores by supervision step, the learning curve, and facts."""
     for record in _records(layout, name):
         yield from _of_record(record)
-    yield from _metrics_at(0, "train/", {key: facts.get(key) for key in (*COUNTS_OF_TRAINING, *MEASURED)})
+    yield from _metrics_at(
+        0, "train/", {key: facts.get(key) for key in (*COUNTS_OF_TRAINING, *MEASURED_KEYS)}
+    )
     yield from _metrics_at(0, "size/", {key: facts[key] for key in SIZES})
     if evaluation is None:
         return

@@ -8,8 +8,8 @@ In the letters of the paper, with z the recurrent states, X the questions, Y the
             X[b], Y[b], task type[b] = the next augmented puzzle
             z[b] = z_init; steps[b] = 0
         steps += 1
-        # forward_backward: one supervision step, H cycles of L_c updates (equation 2)
-        E = E^H(X) + task types
+        # forward_backward: one supervision step, the updates of the model's schedule (equation 2)
+        E = embedding(X, task types)
         without gradient:    z = update(z, E) for all updates except the last ones
         with gradient:       z = update(z, E) for the last ones; logits = readout(z)
         total = (cross_entropy(logits, Y) + halting rule's loss + family's further loss).sum() / B
@@ -65,7 +65,7 @@ class Trainer:
     """A model in training: weights, EMA, optimiser, slots, and the number of steps taken.
 
     With several `processes` each has a trainer; all step together and hold the same weights. At most `micro_batch`
-    slots go through the model at once; with None all slots of the process do.
+    slots go through the model at once; with None all slots of the process do. `settings.precision` is not `auto`.
     """
 
     model: RecurrentModel

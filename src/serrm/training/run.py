@@ -38,7 +38,7 @@ from serrm.training.trial import estimate
 
 log = logging.getLogger(__name__)
 SETTINGS = "settings.json"  # the resolved settings, in the scratch folder
-MEASURED = "machine.json"  # the seconds, memory and device of the run so far, there too
+MEASURED_FILE = "measured.json"  # the seconds, memory and device of the run so far, there too
 NUM_KEPT = 2  # checkpoints kept of an unfinished run, in case the newest is damaged
 EXPLODED = 10.0  # times log K, the loss of guessing; no run recovers from there
 EXIT_RESUMABLE = 75  # EX_TEMPFAIL of sysexits.h: the run is unfinished and nothing is wrong
@@ -85,7 +85,7 @@ def train(
     Under torchrun all processes call this together, and the first one writes. The last checkpoint stays in `scratch`,
     so calling again trains no further. Raises Interrupted, in the first process, after `execution.max_seconds`,
     SIGTERM or Ctrl-C, with a checkpoint in `scratch`; ValueError if the loss explodes. The other processes then return
-    the config of that checkpoint, so all need the same `scratch`.
+    the config of that checkpoint. All need the same `scratch`, as each reads the checkpoint from which it resumes.
     """
     end = time.monotonic() + (execution.max_seconds or math.inf)
     with stop_requests() as requests, joined_by_torchrun(execution.device) as processes:
@@ -102,6 +102,12 @@ def train(
                 raise Interrupted(message)
             ckpt.write_result(target, last, training.folder / ckpt.SNAPSHOTS)
         return config
+
+
+def read_measured(folder: Path) -> dict[str, Any]:
+    """The measurements of the run in this scratch folder (`TrainingRun.measured`); empty if there are none."""
+    file = folder / MEASURED_FILE
+    return json.loads(file.read_text()) if file.is_file() else {}
 
 
 class TrainingRun:
@@ -221,8 +227,8 @@ class TrainingRun:
             },
         }
 
-    def machine(self) -> dict[str, Any]:
-        """The content of machine.json: seconds, speed and memory of the run, on which no result depends.
+    def measured(self) -> dict[str, Any]:
+        """The content of measured.json: seconds, speed and memory of the run, on which no result depends.
 
         All processes have to call it together.
         """
@@ -271,11 +277,11 @@ class TrainingRun:
         if not self.trainer.is_sound():
             raise self._diverged("weights or states are not finite")
         state = self.trainer.state_dict() | {"records": self.records}
-        config, machine = self.config(), self.machine()
+        config, measured = self.config(), self.measured()
         if self.processes.is_first:
             if not self.checkpoint.exists():
                 ckpt.write_checkpoint(self.checkpoint, self.trainer.ema_weights(), state, config)
-            write_json(self.folder / MEASURED, machine)
+            write_json(self.folder / MEASURED_FILE, measured)
             ckpt.prune(self.folder, NUM_KEPT)
         self.processes.wait_for_all()
 
@@ -304,9 +310,8 @@ class TrainingRun:
     def _resume(self, checkpoint: Path) -> None:
         state = ckpt.read_training_state(checkpoint, self._identity(), self.device)
         self.records = state.pop("records")
-        if (file := self.folder / MEASURED).is_file():
-            machine = json.loads(file.read_text())
-            self.seconds, self.peak_memory = machine["seconds"], machine["peak_memory_bytes"]
+        if measured := read_measured(self.folder):
+            self.seconds, self.peak_memory = measured["seconds"], measured["peak_memory_bytes"]
         self.trainer.load_state_dict(state)
         log.info("resuming %s at step %d", self.settings.name, self.trainer.step)
         config, hardware = ckpt.read_config(checkpoint)["training"], self._hardware()

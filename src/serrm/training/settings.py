@@ -92,7 +92,7 @@ class TrainSettings(Settings):
     hints: HintSettings | None = None
     """Show squares of the answer in the first examples; an extension."""
     init_from: str | None = None
-    """Set by the `init` of a run."""
+    """Checkpoint whose EMA weights the training starts from; set by the `init` of a run."""
     loss: Loss = Stablemax(kind=USUAL_LOSS)
     """The paper's stablemax cross-entropy, or plain cross-entropy, an extension."""
 
@@ -161,6 +161,6 @@ class RunSettings(Settings):
 
     def digest(self) -> str:
         """sha256 of the resolved settings, the name of the scratch folder."""
-        # In the text `data_set` and `task` keep their first keys, so that runs keep the digests in their scores.
+        # In the text `data_set` is called `task`, and `task` `kind`, as they once were: scores have digests of it.
         text = self.model_dump_json().replace('"task":', '"kind":', 1).replace('"data_set":', '"task":', 1)
         return hashlib.sha256(text.encode()).hexdigest()

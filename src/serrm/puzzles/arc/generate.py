@@ -218,7 +218,8 @@ def is_evaluation_rule(rule_hash: bytes) -> bool:
 def draw_pairs(
     rng: np.random.Generator, source: GeneratedArc, rule: Rule, colours: Colours, used: set[bytes]
 ) -> tuple[list[Pair], list[Pair]] | None:
-    """Draw demonstrations of a rule and tests whose answers they determine; None after NUM_SETS attempts.
+    """Draw demonstrations of a rule and tests whose answers they determine; None after NUM_SETS attempts,
+    or if too few grids show the rule.
 
     `used` has the canonical forms of the pairs so far, which may not occur again.
     """

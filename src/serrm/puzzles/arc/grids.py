@@ -22,8 +22,8 @@ NUM_COLOURS: Final = 10
 MAX_SIDE: Final = 30
 """Cells of the longest row or column of any published grid."""
 
-# R × C colours 0…9, at least one cell. The axes have no names, because a named axis has one size for all arguments of a
-# function, and a question and its answer may differ in size.
+# R × C colours 0…9; only a predicted grid may be empty. The axes have no names, because a named axis has one size for
+# all arguments of a function, and a question and its answer may differ in size.
 Grid = UInt8[np.ndarray, "_ _"]
 
 Collection = Literal["training", "evaluation", "concept", "held_out"]

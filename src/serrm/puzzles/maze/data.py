@@ -63,7 +63,7 @@ PUBLISHED = raw.hugging_face(
     },
 )
 MAX_ATTEMPTS = 10_000
-"""Trees to try for one maze, and repeated mazes in a row, before an error."""
+"""Trees to try for one maze, windows to try in a published one, and repeated mazes in a row, before an error."""
 
 
 class GeneratedMaze(Settings):

@@ -79,8 +79,11 @@ class Masks(dict[int, Node]):
 
     def __missing__(self, bit: int) -> Node:
         field, index = divmod(bit, self.width)
-        unit, digit = divmod(field - self.num_cells, self.side)
-        cell, digit = (self.units[unit][index], digit) if unit >= 0 else (field, index)
+        if field < self.num_cells:  # the bit of a digit in a cell's field
+            cell, digit = field, index
+        else:  # the bit of a cell in the field of a unit and digit
+            of_unit, digit = divmod(field - self.num_cells, self.side)
+            cell = self.units[of_unit][index]
         shift = digit * self.width
         # Remove the other digits in this cell, and this digit in the other cells of its units.
         bits = [cell * self.width + digit]
