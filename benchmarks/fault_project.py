@@ -28,7 +28,7 @@ ROOT = Path(__file__).parents[1]
 NAME: Final = "sudoku-se_rrm-s0"
 STAGES: Final = {  # with the key that DVC loops over
     "download": "sudoku",
-    "augment": "sudoku",
+    "choose_puzzles": "sudoku",
     "build_arrays": "sudoku",
     "train": NAME,
     "evaluate": NAME,
@@ -61,7 +61,7 @@ class Project:
         params = yaml.safe_load((root / "profiles" / "ci.yaml").read_text())
         section, model = params["data_sets"]["sudoku"], params["models"]["se_rrm"]
         section["download"]["source"] |= {"num_train": 32, "num_test": 4, "num_16x16": 0, "num_25x25": 0}
-        section["augment"]["num_test_sizes"] = {"4x4": 4}
+        section["puzzles"]["num_test_sizes"] = {"4x4": 4}
         section["evaluate"] |= {"steps": [1, 4], "curve_puzzles": 2, "test_time_compute": None}
         model |= {"width": 16, "heads": 1}
         params["recipes"]["sudoku"]["se_rrm"] |= {"batch_size": 4, "steps": 60, "log_every": 10}

@@ -49,7 +49,7 @@ def page() -> str:
     lines += section("Recipe: `models.<model>.train`, `recipes.<data_set>.<model>`", {"": recipe})
     lines += section("Source: `data_sets.<data_set>.download.source`", sources)
     lines += section(
-        "Puzzles: `data_sets.<data_set>.augment`", {name: task.subset for name, task in TASKS.items()}
+        "Puzzles: `data_sets.<data_set>.puzzles`", {name: task.subset for name, task in TASKS.items()}
     )
     lines += section("Augmentations: `data_sets.<data_set>.arrays`", {"": config.ArraySettings})
     (evaluate,) = classes(scoring["evaluate"].annotation)

@@ -11,7 +11,7 @@ import typer
 
 from serrm import command_line
 from serrm.core.project import git_fault, has_no_scm
-from stages import augment, build_arrays, download, evaluate, hash_code, read_tests, tabulate, train
+from stages import build_arrays, choose_puzzles, download, evaluate, hash_code, read_tests, tabulate, train
 
 app = typer.Typer(
     help="Run one stage of the pipeline as params.yaml says; `dvc repro` runs all that are out of date.\n\n"
@@ -20,7 +20,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for stage in (download, augment, build_arrays, read_tests, hash_code, train, evaluate, tabulate):
+for stage in (download, choose_puzzles, build_arrays, read_tests, hash_code, train, evaluate, tabulate):
     name = stage.__name__.removeprefix("stages.")
     app.command(name)(getattr(stage, name))
 

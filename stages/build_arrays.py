@@ -1,4 +1,4 @@
-"""data/<profile>/augmented → data/<profile>/arrays/<data_set>: memory-mapped tokens, to train and to be tested on."""
+"""data/<profile>/puzzles → data/<profile>/arrays/<data_set>: memory-mapped tokens, to train and to be tested on."""
 
 from pathlib import Path
 
@@ -20,7 +20,7 @@ def build_arrays(
     params = read_params(Path(PARAMS))
     layout = Layout(params.profile)
     build(
-        layout.augmented / data_set,
+        layout.puzzles / data_set,
         layout.arrays / data_set,
         params.task_of(data_set),
         params.array_settings(data_set),

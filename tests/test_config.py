@@ -138,13 +138,13 @@ def test_a_run_may_have_a_headline_step_of_its_own() -> None:
     )
 
 
-@pytest.mark.parametrize("of", ["download", "augment", "array", "train", "evaluate"])
+@pytest.mark.parametrize("of", ["download", "puzzle", "array", "train", "evaluate"])
 def test_an_unknown_task_or_run_is_named(of: str) -> None:
     with pytest.raises(ValueError, match="'nope'"):
         getattr(PAPER, f"{of}_settings")("nope")
 
 
-@pytest.mark.parametrize("stage", ["download", "augment", "build_arrays"])
+@pytest.mark.parametrize("stage", ["download", "choose_puzzles", "build_arrays"])
 def test_a_stage_names_an_unknown_data_set(
     stage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -193,7 +193,7 @@ NO_LEARNING = "kind: se_rrm cannot learn when to halt"
         (CHANGES, {"arrays.num_augmentations": 8}, ".arrays.num_augmentations: a puzzle has at most 7"),
         ("runs.maze-se_rrm-s0.changes", {"train.halting": LEARNED}, f".train.halting.{NO_LEARNING}"),
         ("runs.maze-trm-s0.model", "gru", ""),
-        ("data_sets.maze.augment.num_train", "all", ""),
+        ("data_sets.maze.puzzles.num_train", "all", ""),
         ("data_sets.maze.evaluate.steps", [], ""),
         ("data_sets.chess", {}, ""),
         ("data_sets.maze.seed", ABSENT, ""),

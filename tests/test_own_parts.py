@@ -106,7 +106,7 @@ def plain() -> dict[str, Any]:
     }
     section = params["data_sets"]["sudoku"]
     section["download"]["source"] |= {"num_train": 8, "num_test": 4, "num_16x16": 1, "num_25x25": 1}
-    section["augment"] = {"num_train": 8, "num_test": 4, "num_test_sizes": {}}
+    section["puzzles"] = {"num_train": 8, "num_test": 4, "num_test_sizes": {}}
     section["evaluate"] |= {
         "steps": [1, 16],
         "curve_puzzles": 2,
@@ -139,7 +139,7 @@ def test_they_run_from_params_to_the_tables(
     raw, sets, arrays, run = (tmp_path / part for part in ("raw", "sets", "arrays", "run"))
     source = params.download_settings("sudoku")
     fetch("sudoku", source.source, raw, source.seed)
-    write_sets(raw, sets, "sudoku", params.augment_settings("sudoku"))
+    write_sets(raw, sets, "sudoku", params.puzzle_settings("sudoku"))
     build(sets, arrays, "sudoku", params.array_settings("sudoku"))
     records: list[Any] = []
     settings = params.train_settings(name)
@@ -229,7 +229,7 @@ def changed(model: str, **train: Any) -> dict[str, Any]:
     params: dict[str, Any] = yaml.safe_load(CI.read_text())
     recipe = params["recipes"]["sudoku"][model] | {"steps": 4, "warmup_steps": 1, "log_every": 1} | train
     section = params["data_sets"]["sudoku"]
-    section["augment"] = {"num_train": 8, "num_test": 4, "num_test_sizes": {}}
+    section["puzzles"] = {"num_train": 8, "num_test": 4, "num_test_sizes": {}}
     return params | {
         "data_sets": {"sudoku": section},
         "recipes": {"sudoku": {model: recipe}},

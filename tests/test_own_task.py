@@ -57,7 +57,7 @@ def params_of(task: str) -> dict[str, Any]:
         "seed": 0,
         "files": "data/none",
         "download": {"source": {"kind": "generated", "num": 9}},
-        "augment": {"num_train": 6},
+        "puzzles": {"num_train": 6},
         "arrays": {"num_augmentations": 3},
         "evaluate": {
             **params["data_sets"]["maze"]["evaluate"],
@@ -80,7 +80,7 @@ def test_a_task_of_ones_own_is_trained_scored_and_tabulated(latin: str, tmp_path
     params = parse(Params, params_of(latin), "params.yaml")
     raw, sets, arrays, run = (tmp_path / name for name in ("raw", "sets", "arrays", "run"))
     fetch(latin, params.download_settings(latin).source, raw, seed=0)
-    write_sets(raw, sets, latin, params.augment_settings(latin))
+    write_sets(raw, sets, latin, params.puzzle_settings(latin))
     build(sets, arrays, latin, params.array_settings(latin))
     stream = open_stream(arrays, 3, seed=4)
     assert (stream.num_examples, stream.side, stream.num_symbols) == (6, SIDE, SIDE + 2)
@@ -158,7 +158,7 @@ def test_the_numbers_of_a_task_are_known_before_the_download(latin: str) -> None
     params = parse(Params, params_of(latin), "params.yaml")
     assert params.counts(latin) == (SIDE, 6, {SIDE: 3})
     assert {stage.flops > 0 for name, stage in stages_of(params).items() if latin + "-" in name} == {True}
-    assert miniature(params, device="cpu").augment_settings(latin).model_dump()["num_train"] == 2
+    assert miniature(params, device="cpu").puzzle_settings(latin).model_dump()["num_train"] == 2
     wrong = params_of(latin)
     wrong["data_sets"][latin]["download"]["source"] = {"kind": "hub"}
     with pytest.raises(ValueError, match=rf"data_sets\.{latin}\.download\.source\."):

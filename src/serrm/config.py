@@ -58,7 +58,7 @@ class DataSetSection(Settings):
     """Folder of the source `mirror`, with the publishers' file names; `data/none` for the other sources."""
     download: Values
     """The source of the raw puzzles, below."""
-    augment: Values
+    puzzles: Values
     """Which raw puzzles are used, below."""
     arrays: Values
     """The augmentations of the training puzzles, below."""
@@ -124,7 +124,7 @@ class Params(Settings):
         for data_set in self.data_sets:
             self._check_files(data_set)
             self.download_settings(data_set)
-            self.augment_settings(data_set)
+            self.puzzle_settings(data_set)
             self.array_settings(data_set)
             # Recipes before the changes of runs; also those that no run uses.
             for model in self.recipes.get(data_set, {}):
@@ -199,7 +199,7 @@ class Params(Settings):
         return self.data_sets[data_set]
 
     def _source_and_subset(self, data_set: str) -> tuple[Any, Settings]:
-        return self.download_settings(data_set).source, self.augment_settings(data_set)
+        return self.download_settings(data_set).source, self.puzzle_settings(data_set)
 
     def counts(self, data_set: str) -> Counts:
         """The numbers of puzzles of a data set by its settings; estimates for ARC-AGI, before the download."""
@@ -217,11 +217,11 @@ class Params(Settings):
             f"data_sets.{data_set}.download",
         )
 
-    def augment_settings(self, data_set: str) -> Settings:
+    def puzzle_settings(self, data_set: str) -> Settings:
         """The subset of a data set's raw puzzles."""
         section = self._section(data_set)
-        values = {**section.augment, "seed": section.seed}
-        return parse(self._record(data_set).subset, values, f"data_sets.{data_set}.augment")
+        values = {**section.puzzles, "seed": section.seed}
+        return parse(self._record(data_set).subset, values, f"data_sets.{data_set}.puzzles")
 
     def array_settings(self, data_set: str) -> ArraySettings:
         """The augmentation of a data set's training set."""

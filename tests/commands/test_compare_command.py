@@ -239,7 +239,7 @@ def test_results_is_a_table_of_every_score() -> None:
     leave(run(0.5), steps=2)
     table = serrm.results()
     row = table[table.metric == "fsr"].iloc[0]
-    assert (row.run, row.set, row.steps, row.seed, row.model, row.data_set) == (
+    assert (row.run, row.set, row.steps, row.seed, row.variant, row.data_set) == (
         NAME,
         "9x9",
         16,

@@ -90,7 +90,7 @@ def test_larger_mazes_count_for_every_model_that_takes_them() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "data_set", "download", "augment", "counts"),
+    ("name", "data_set", "download", "puzzles", "counts"),
     [
         ("ci", "sudoku", {}, {}, Counts(9, 64, {9: 32, 4: 32, 16: 2, 25: 1})),
         ("ci", "maze", {}, {"num_train": 9}, Counts(8, 9, {8: 16})),
@@ -103,12 +103,12 @@ def test_larger_mazes_count_for_every_model_that_takes_them() -> None:
     ],
 )  # fmt: skip
 def test_puzzles_are_counted_before_they_exist(
-    name: str, data_set: str, download: dict[str, Any], augment: dict[str, Any], counts: Counts
+    name: str, data_set: str, download: dict[str, Any], puzzles: dict[str, Any], counts: Counts
 ) -> None:
     params = profile(name)
     section = params.data_sets[data_set]
     section.download["source"] = section.download["source"] | download
-    section.augment.update(augment)
+    section.puzzles.update(puzzles)
     assert params.counts(data_set) == counts
 
 
@@ -131,7 +131,7 @@ A, B = ("train@sudoku-a-s0", "evaluate@sudoku-a-s0"), ("train@sudoku-b-s0", "eva
         ("evaluate@maze-trm-s0", ("evaluate@maze-trm-s0",)),
         (A[0], (*A, *B)),
         (B[0], B),
-        ("augment@sudoku", ("augment@sudoku", "build_arrays@sudoku", *A, *B)),
+        ("choose_puzzles@sudoku", ("choose_puzzles@sudoku", "build_arrays@sudoku", *A, *B)),
         ("hash_code", ("hash_code", *A, *B, "train@maze-trm-s0", "evaluate@maze-trm-s0")),
     ],
 )

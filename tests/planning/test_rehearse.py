@@ -112,7 +112,7 @@ def test_a_test_set_may_have_the_name_of_a_task(tmp_path: Path, monkeypatch: pyt
         return ("no file", 1.0) if (name, stage) == ("maze", failing) else ("", 1.0)
 
     monkeypatch.setattr(rehearsal, "_run", run)
-    for failing, without_data in (("read_tests", "sudoku"), ("augment", "maze"), ("none", "")):
+    for failing, without_data in (("read_tests", "sudoku"), ("choose_puzzles", "maze"), ("none", "")):
         stages.clear()
         folder = tmp_path / failing
         folder.mkdir()

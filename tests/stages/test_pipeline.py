@@ -35,7 +35,7 @@ def tiny() -> dict[str, Any]:
     )
     section |= {
         "download": {"source": section["download"]["source"] | few | {"clues": [45, 55]}},
-        "augment": {"num_train": None, "num_test": None, "num_test_sizes": {"4x4": 4}},
+        "puzzles": {"num_train": None, "num_test": None, "num_test_sizes": {"4x4": 4}},
         "arrays": {"num_augmentations": 2},
     }
     section["evaluate"]["curve_puzzles"] = 2
@@ -118,7 +118,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Project:
     project.write(tiny())
     for command in (["git", "init", "-q"], ["git", "add", "."], ["git", "commit", "-qm", "copy"]):
         project.done(*command)
-    data = stages("download augment build_arrays", "sudoku")
+    data = stages("download choose_puzzles build_arrays", "sudoku")
     assert project.repro() == data | stages("train evaluate", RUN, OTHER) | {"tabulate"}
     return project
 

@@ -31,12 +31,12 @@ def had(path):
 if stage == "download":
     files = Path(data_sets[key]["files"])
     leave(data / "raw" / key / "x", data_sets[key]["seed"], data_sets[key]["download"], had(files))
-elif stage == "augment":
+elif stage == "choose_puzzles":
     for part in ("train", "test"):
-        used = {name: value for name, value in data_sets[key]["augment"].items() if name.startswith(f"num_{part}")}
-        leave(data / "augmented" / key / part, used, had(data / "raw" / key))
+        used = {name: value for name, value in data_sets[key]["puzzles"].items() if name.startswith(f"num_{part}")}
+        leave(data / "puzzles" / key / part, used, had(data / "raw" / key))
 elif stage == "build_arrays":
-    arrays, sets = data / "arrays" / key, data / "augmented" / key
+    arrays, sets = data / "arrays" / key, data / "puzzles" / key
     leave(arrays / "training" / "x", data_sets[key]["arrays"], (sets / "train").read_text())
     leave(arrays / "test" / "drawn" / "x", (sets / "test").read_text())
 elif stage == "hash_code":
@@ -131,7 +131,7 @@ class StandIns(Project):
 
 BOTH, SE_RRM, TRM, MAZE = RUNS[:2], RUNS[0], RUNS[1], RUNS[2]
 TABULATE = {"tabulate"}
-SUDOKU = stages("augment build_arrays", "sudoku") | stages("train evaluate", *BOTH)
+SUDOKU = stages("choose_puzzles build_arrays", "sudoku") | stages("train evaluate", *BOTH)
 ALL = stages("train evaluate", *RUNS)
 # Beside `tabulate`.
 EDITS: dict[str, tuple[str, Any, set[str]]] = {
@@ -140,18 +140,18 @@ EDITS: dict[str, tuple[str, Any, set[str]]] = {
     "a run's changes": (f"runs/{MAZE}/changes", {"model.width": 48}, stages("train evaluate", MAZE)),
     "the seed of a run": (f"runs/{MAZE}/seed", 5, stages("train evaluate", MAZE)),
     "the clues": ("data_sets/sudoku/download/source/clues", [41, 50], stages("download", "sudoku") | SUDOKU),
-    "the number of training puzzles": ("data_sets/sudoku/augment/num_train", 5, SUDOKU),
+    "the number of training puzzles": ("data_sets/sudoku/puzzles/num_train", 5, SUDOKU),
     "the number of test puzzles": (
-        "data_sets/sudoku/augment/num_test",
+        "data_sets/sudoku/puzzles/num_test",
         3,
-        stages("augment build_arrays", "sudoku") | stages("evaluate", *BOTH),
+        stages("choose_puzzles build_arrays", "sudoku") | stages("evaluate", *BOTH),
     ),
     "augmentations": ("data_sets/sudoku/arrays/num_augmentations", 9, SUDOKU - stages("augment", "sudoku")),
     "evaluation steps": ("data_sets/sudoku/evaluate/steps", [1, 2], stages("evaluate", *BOTH)),
     "the seed of a data set": ("data_sets/sudoku/seed", 4, stages("download", "sudoku") | SUDOKU),
     "a fault switched on": ("fidelity/shifted_rope2d", True, ALL),
 }
-DATA = stages("download augment build_arrays", "sudoku", "maze")
+DATA = stages("download choose_puzzles build_arrays", "sudoku", "maze")
 CODE: dict[str, set[str]] = {
     "sources/download.py": stages("download", "sudoku", "maze"),
     "arrays/build.py": stages("build_arrays", "sudoku", "maze"),
@@ -248,7 +248,7 @@ def test_an_edited_file_of_a_mirror_repeats_what_it_changes(project: StandIns, t
         assert project.repro() == set()
         (folder / "train.csv").write_text(f"others, {where}")
         assert "train.csv" in project.done("dvc", "status") or where in project.done("dvc", "status")
-        ran_after = stages("download augment build_arrays", "maze") | stages("train evaluate", MAZE)
+        ran_after = stages("download choose_puzzles build_arrays", "maze") | stages("train evaluate", MAZE)
         assert (
             project.repro() - stages("train evaluate", "maze-trm-s0", "maze-tuned-s0") == ran_after | TABULATE
         )
@@ -356,8 +356,8 @@ def test_a_task_made_of_another_follows_its_functions(project: StandIns) -> None
     project.edit("recipes/mine", {"trm": values["recipes"]["sudoku"]["trm"]})
     run = "mine-trm-s0"
     project.edit(f"runs/{run}", {**values["runs"][TRM], "data_set": "mine"})
-    data = DATA | stages("download augment build_arrays", "mine")
-    assert project.repro() - TABULATE == stages("download augment build_arrays", "mine") | stages(
+    data = DATA | stages("download choose_puzzles build_arrays", "mine")
+    assert project.repro() - TABULATE == stages("download choose_puzzles build_arrays", "mine") | stages(
         "train evaluate", run
     )
     for module, expected in {

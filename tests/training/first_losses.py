@@ -40,7 +40,7 @@ def first_losses(profile: str, mirror: Path | None, folder: Path) -> str:
         params.data_sets[entry] = section.model_copy(update={"files": mirror, "download": download})
     settings = params.download_settings(entry)
     fetch(task, settings.source, folder / "raw", settings.seed, folder / "downloads")
-    write_sets(folder / "raw", folder / "sets", task, params.augment_settings(entry))
+    write_sets(folder / "raw", folder / "sets", task, params.puzzle_settings(entry))
     build(folder / "sets", folder / "arrays", task, params.array_settings(entry))
     run = params.train_settings(name)
     recipe = run.train.model_copy(update={"precision": "float32", "log_every": 1})

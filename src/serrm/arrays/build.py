@@ -46,7 +46,7 @@ def build_grid_arrays(puzzles: Path, target: Path, *, task: str, seed: int) -> N
 
 
 def build_arc_arrays(puzzles: Path, target: Path, *, task: str, num_variants: int, seed: int) -> None:
-    """Turn the pairs of the augment stage's folder `puzzles` into arrays under `target`.
+    """Turn the pairs of the folder `puzzles`, which stage `choose_puzzles` wrote, into arrays under `target`.
 
     The order of the puzzles stays. A puzzle that is not scored and has no pair left after the audit is left out.
 

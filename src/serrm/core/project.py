@@ -72,7 +72,7 @@ class Layout:
         data = root / "data" / profile
         self.profile, self.root = profile, root
         self.raw = data / "raw"  # raw files, one folder per data set
-        self.augmented = data / "augmented"  # puzzle sets as Parquet, one folder per data set
+        self.puzzles = data / "puzzles"  # puzzle sets as Parquet, one folder per data set
         self.arrays = data / "arrays"  # token arrays, one folder per data set
         self.code = data / "code"  # hashes of the code that each run uses, on which it depends
         self.runs = data / "runs"  # checkpoints, one folder per run

@@ -1,4 +1,4 @@
-"""The `augment` stage of ARC-AGI: every pair of the chosen puzzles as a row of Parquet, and the leakage audit.
+"""The stage `choose_puzzles` of ARC-AGI: every pair of the chosen puzzles as a row of Parquet, and the leakage audit.
 
 The stage keeps the puzzles that fit the canvas, draws a seeded subset, and marks the pairs to train on: the
 demonstrations of all puzzles, and the test pairs of training and concept puzzles, except pairs that the audit finds

@@ -1,9 +1,9 @@
-"""The `augment` stage: puzzle sets as Parquet. Tasks on square grids have one file per set, with one row per puzzle.
+"""The stage `choose_puzzles`: puzzle sets as Parquet.
 
-The stage draws the puzzles to augment and to score and does not augment them: augmentations are drawn when a batch is
-gathered. A set is a seeded subset of a raw file. Every answer is checked by the rules, and no test puzzle is a training
-puzzle. Files are streamed, so memory holds one row group and the drawn subset; for the comparison with the test puzzles
-the written training set is read back whole.
+Tasks on square grids have one file per set, with one row per puzzle. The stage draws the puzzles to train on and to
+score; augmentations are drawn when a batch is gathered. A set is a seeded subset of a raw file. Every answer is checked
+by the rules, and no test puzzle is a training puzzle. Files are streamed, so memory holds one row group and the drawn
+subset; for the comparison with the test puzzles the written training set is read back whole.
 Paper: sections "Sudoku" and "Maze", data.
 """
 

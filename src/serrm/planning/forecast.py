@@ -26,7 +26,7 @@ from serrm.puzzles.task import ArcTask
 from serrm.puzzles.tasks import TASKS, alphabet
 from serrm.training.settings import RunSettings
 
-DATA_SET_STAGES = ("download", "augment", "build_arrays")
+DATA_SET_STAGES = ("download", "choose_puzzles", "build_arrays")
 TEST_STAGE = "read_tests"  # for a user's file of puzzles
 CODE_STAGE = "hash_code"  # for all runs
 DATA_STAGES = (*DATA_SET_STAGES, TEST_STAGE, CODE_STAGE)

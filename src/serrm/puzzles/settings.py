@@ -27,7 +27,7 @@ class Mirror(Settings):
 
 
 class SubsetSettings(Settings):
-    """Numbers of puzzles to draw from the raw ones (stage augment); None: all of them."""
+    """Numbers of puzzles to draw from the raw ones (stage choose_puzzles); None: all of them."""
 
     num_train: PositiveInt | None
     """Training puzzles; null: all."""

@@ -75,7 +75,7 @@ class Task:
     alphabet: Callable[[int], Alphabet]  # side → the tokens of its grids
     # Where puzzles come from.
     source: Any  # the type of the download stage's setting `source`, a union over `kind`
-    subset: type[Settings]  # settings of the augment stage
+    subset: type[Settings]  # settings of the stage choose_puzzles
     most_augmentations: int | None = None  # of a puzzle; None: any number
     # (source, directory, seed): writes the files that are neither copied nor downloaded → their origins.
     make: Callable[[Any, Path, int], dict[str, Origin]]

@@ -1,6 +1,6 @@
-"""data/<profile>/raw → data/<profile>/augmented/<data_set>: seeded subsets as checked, typed Parquet.
+"""data/<profile>/raw → data/<profile>/puzzles/<data_set>: seeded subsets as checked, typed Parquet.
 
-Chooses the puzzles to augment and to score; nothing is augmented here. There is one file per set, and one for all
+Chooses the puzzles to train on and to score. There is one file per set, and one for all
 pairs of ARC-AGI-1 or -2.
 """
 
@@ -11,12 +11,12 @@ import typer
 from serrm.core.project import PARAMS, Layout
 
 
-def augment(
+def choose_puzzles(
     data_set: str = typer.Argument(..., metavar="DATA_SET", help="An entry of `data_sets` in params.yaml."),
 ) -> None:
     """Draw the training and test puzzles of a data set and check every answer.
 
-    Example: python -m stages augment sudoku
+    Example: python -m stages choose_puzzles sudoku
     """
     from serrm.config import read_params
     from serrm.datasets.sets import write_sets
@@ -25,7 +25,7 @@ def augment(
     layout = Layout(params.profile)
     write_sets(
         layout.raw / data_set,
-        layout.augmented / data_set,
+        layout.puzzles / data_set,
         params.task_of(data_set),
-        params.augment_settings(data_set),
+        params.puzzle_settings(data_set),
     )
