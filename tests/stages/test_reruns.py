@@ -312,10 +312,10 @@ def test_what_is_added_runs_nothing_again(project: StandIns) -> None:
         mine = parts.with_name(f"mine_{parts.name}")
         mine.write_text(f"from typing import Literal\n{imports}\n{body}")
         module = f"serrm.{path.partition('/')[0]}.{mine.stem}"
-        text = parts.read_text().replace("\nfrom typing", f"\nfrom {module} import Mine\nfrom typing", 1)
-        before, begin, entries = text.partition(f"{name}: Final")
-        first, brace, rest = entries.partition("= {\n")
-        parts.write_text(f'{before}{begin}{first}{brace}    "mine": Mine,\n{rest}')
+        before, begin, entries = parts.read_text().partition(f"{name}: Final")
+        first, brace, rest = entries.partition("{\n")
+        assert brace, f"{path} has no {name} in the expected form"
+        parts.write_text(f'{before}{begin}{first}{brace}    "mine": "{module}:Mine",\n{rest}')
     assert project.repro() <= TABULATE
     project.edit("recipes/sudoku/trm/optimizer", "mine")
     project.edit("recipes/sudoku/trm/schedule", "mine")
@@ -348,8 +348,9 @@ def test_a_task_made_of_another_follows_its_functions(project: StandIns) -> None
         "MINE = replace(SUDOKU, make=make, draw=draw)\n"
     )
     tasks = puzzles / "tasks.py"
-    text = tasks.read_text().replace("\nfrom serrm", "\nfrom serrm.puzzles.mine import MINE\nfrom serrm", 1)
-    tasks.write_text(text.replace('    "maze": MAZE,\n', '    "maze": MAZE,\n    "mine": MINE,\n'))
+    maze = '"maze": MAZE,\n'
+    assert maze in tasks.read_text()
+    tasks.write_text(tasks.read_text().replace(maze, f'{maze}"mine": "serrm.puzzles.mine:MINE",\n'))
     assert project.repro() - TABULATE == DATA
     values = yaml.safe_load(before)
     project.edit("data_sets/mine", values["data_sets"]["sudoku"])
