@@ -6,7 +6,7 @@
 # make test-plain: the numeric tests as on a CPU with AVX2 only, the kernel tests as on a CPU without AMX.
 # make test-slow: tests that take more than a few seconds.
 # make faults: update the table of docs/reliability.md.
-# make docs: update docs/params.md from the settings classes.
+# make docs: update docs/params.md from the settings classes, and the picture of the ARC rules.
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready

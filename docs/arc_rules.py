@@ -21,8 +21,8 @@ SOURCE = GeneratedArc(
     num_evaluation=1,
     sides=(4, 5),
     colours=(3, 3),
-    rules=tuple(NAMES),
-    max_rules=1,
+    families=tuple(NAMES),
+    max_parts=1,
 )
 COLOURS = (1, 2, 4)
 # Two operations of each family; the rule's colour is 3.
@@ -65,7 +65,7 @@ def picture() -> str:
     for number, (title, rule) in enumerate(rules().items()):
         top, left = MARGIN + number // 4 * ROW, MARGIN + number % 4 * COLUMN
         # The first draw whose demonstrations determine the rule.
-        source = SOURCE.model_copy(update={"max_rules": len(rule.families)})
+        source = SOURCE.model_copy(update={"max_parts": len(rule.families)})
         drawn = (
             draw_pairs(keyed_rng(attempt, Purpose.GENERATED, number, 3), source, rule, COLOURS, set())
             for attempt in range(100)

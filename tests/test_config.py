@@ -130,8 +130,8 @@ def test_a_run_may_have_a_headline_step_of_its_own() -> None:
     params = plain()
     params["runs"]["maze-trm-s0"]["changes"] = {"evaluate.headline_steps": 8}
     settings = parse(Params, params, "params.yaml")
-    assert settings.evaluate_settings("maze-trm-s0").evaluate.headline == 8
-    assert settings.evaluate_settings("maze-hrm-s0").evaluate.headline == 16
+    assert settings.evaluate_settings("maze-trm-s0").evaluate.steps_of_headline == 8
+    assert settings.evaluate_settings("maze-hrm-s0").evaluate.steps_of_headline == 16
     params["runs"]["maze-trm-s0"]["changes"] = {"evaluate.headline_steps": 5}
     assert refusal(params).startswith(
         "params.yaml: runs.maze-trm-s0.changes.evaluate.headline_steps: is none of steps"

@@ -319,7 +319,7 @@ def test_a_plain_transformer_has_no_cycles_and_is_scored_once(
     params["models"]["trm"] = model | {"family": "plain"}
     params["data_sets"]["sudoku"]["evaluate"]["headline_steps"] = 16
     scoring = parse(Params, params, "p").evaluate_settings("sudoku-trm-s0").evaluate
-    assert (scoring.steps, scoring.headline) == ((1,), 1)
+    assert (scoring.steps, scoring.steps_of_headline) == ((1,), 1)
     assert scoring.test_time_compute is not None and scoring.test_time_compute.max_steps == (1,)
     made = trainer(params, "sudoku-trm-s0", arrays)
     (*_, record) = made.steps()

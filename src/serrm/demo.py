@@ -24,8 +24,7 @@ from jaxtyping import Bool, Float32
 from serrm.drawing.puzzles import DrawnPuzzle, Panel, cell_of
 from serrm.drawing.svg import grid_svg
 from serrm.inference.predict import predict, symbols_of
-from serrm.inference.search import Limits, Search, certainties_and_probabilities
-from serrm.inference.settings import GUESS_STEPS
+from serrm.inference.search import Search, certainties_and_probabilities
 from serrm.puzzles.look import PAPER, CellLook, Keys
 from serrm.puzzles.raw import Tokens
 from serrm.puzzles.task import GridTask
@@ -33,7 +32,7 @@ from serrm.puzzles.tasks import TASKS, grid_task
 from serrm.reading.question import Question
 from serrm.reading.reader import read_inline
 from serrm.solving.model import Model, packaged_name_for
-from serrm.solving.solve import FIRST_STEPS
+from serrm.solving.solve import FIRST_STEPS, SolveOptions
 
 RECORDS: Final = [task for task in TASKS.values() if isinstance(task, GridTask) and task.checkpoint]
 SAMPLES: Final = {name: sample for record in RECORDS for name, sample in record.samples.items()}
@@ -60,8 +59,8 @@ def load(name: str) -> Model:
 def settle(question: Question, budget: int) -> Iterator[Frame]:
     """The answers after all supervision steps of the first attempt, then at the ends of the attempts with guesses.
 
-    The last one is verified, or the `budget` of supervision steps is used up. ValueError for a puzzle without a
-    solution or without a packaged model.
+    The last one is verified, or the limits of `serrm solve` with this `budget` of supervision steps are reached.
+    ValueError for a puzzle without a solution or without a packaged model.
     """
     model = load(packaged_name_for(question))
     task, tokens = grid_task(question.task), question.cells.reshape(-1)
@@ -69,9 +68,7 @@ def settle(question: Question, budget: int) -> Iterator[Frame]:
     if flaw := task.flaw(tokens):
         raise ValueError(flaw)
     num_symbols = task.alphabet(question.side).num_symbols
-    can_guess = task.allows is not None
-    more_attempts = (budget - FIRST_STEPS) // GUESS_STEPS if can_guess else 0
-    limits = Limits(max_steps=FIRST_STEPS, more_attempts=more_attempts)
+    limits = SolveOptions(budget=budget).limits(task, num_searches=1)
     puzzle = Search(0, tokens)
     while puzzle.begin(limits):
         is_guess = puzzle.filling != tokens

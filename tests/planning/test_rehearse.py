@@ -39,7 +39,7 @@ def test_a_miniature_changes_only_sizes(path: Path, tmp_path: Path) -> None:
     for name in params.runs:
         settings = small.train_settings(name)
         assert shape(settings) == shape(params.train_settings(name))
-        assert (settings.train.num_steps(1000), settings.model.width, settings.train.init_from) == (
+        assert (settings.train.num_optimiser_steps(1000), settings.model.width, settings.train.init_from) == (
             3,
             16,
             None,
@@ -69,7 +69,7 @@ def test_headline_steps_of_a_task_and_of_a_run_are_rehearsed(steps: list[int]) -
     small = miniature(Params.model_validate(values), device="cpu")
     for name in ("sudoku-trm-s0", "sudoku-hrm-s0"):
         settings = small.evaluate_settings(name).evaluate
-        assert settings.headline in settings.steps and max(settings.steps) == 3
+        assert settings.steps_of_headline in settings.steps and max(settings.steps) == 3
 
 
 def test_selected_runs_keep_their_tasks() -> None:

@@ -93,8 +93,8 @@ SMALL = GeneratedArc(
     num_evaluation=10,
     sides=(3, 5),
     colours=(2, 3),
-    rules=tuple(NAMES),
-    max_rules=1,
+    families=tuple(NAMES),
+    max_parts=1,
 )
 
 
@@ -168,7 +168,7 @@ def test_moves_do_not_look_at_colours(question: Grid, operation: Operation) -> N
 # The search.
 
 
-def all_rules(names: frozenset[str], max_rules: int, colours: list[int]) -> Iterator[Rule]:
+def all_rules(names: frozenset[str], max_parts: int, colours: list[int]) -> Iterator[Rule]:
     """Every rule of a small grammar with its colours, one by one."""
     singles = [
         (operation, colour)
@@ -177,7 +177,7 @@ def all_rules(names: frozenset[str], max_rules: int, colours: list[int]) -> Iter
         for colour in (colours if operation.has_colour else [0])
     ]
     chains = [(), *((step,) for step in singles)]
-    if max_rules == 2:
+    if max_parts == 2:
         chains += [
             (one, two)
             for one, two in product(singles, singles)
@@ -185,7 +185,7 @@ def all_rules(names: frozenset[str], max_rules: int, colours: list[int]) -> Iter
         ]
     for steps in chains:
         yield Rule(steps=steps)
-        if RECOLOUR in names and len(steps) < max_rules:
+        if RECOLOUR in names and len(steps) < max_parts:
             for image in permutations(colours):
                 yield Rule(tuple(zip(colours, image, strict=True)), steps)
 
@@ -200,14 +200,14 @@ def all_rules(names: frozenset[str], max_rules: int, colours: list[int]) -> Iter
             {RECOLOUR, "count", "select"},
         ]
     ),
-    max_rules=st.sampled_from([1, 2]),
+    max_parts=st.sampled_from([1, 2]),
     seed=st.integers(0, 2**32),
 )
 def test_the_search_gives_the_answers_of_all_rules_that_explain_the_pairs(
-    families: set[str], max_rules: int, seed: int
+    families: set[str], max_parts: int, seed: int
 ) -> None:
     rng, colours = np.random.default_rng(seed), [1, 2, 3]
-    rules = [*all_rules(frozenset(families), max_rules, colours)]
+    rules = [*all_rules(frozenset(families), max_parts, colours)]
     rule = rules[rng.integers(len(rules))]
     questions = [grid("1203/0312"), *(rng.integers(0, 4, (3, 3), dtype=np.uint8) for _ in range(2))]
     *demonstrations, test = questions
@@ -215,7 +215,7 @@ def test_the_search_gives_the_answers_of_all_rules_that_explain_the_pairs(
     if any(answer is None for answer in answers):
         return
     pairs = [Pair(q, a) for q, a in zip(demonstrations, answers, strict=False) if a is not None]
-    by_search = {given for _, given in explanations(pairs, [test], frozenset(families), max_rules)}
+    by_search = {given for _, given in explanations(pairs, [test], frozenset(families), max_parts)}
     one_by_one = {
         (as_bytes(answer),)
         for rule in rules
@@ -250,11 +250,11 @@ def test_demonstrations_that_two_rules_explain_do_not_determine_a_test() -> None
 # Sets.
 
 
-@pytest.mark.parametrize(("max_rules", "names"), [(1, [*NAMES]), (2, [RECOLOUR, "mirror", "frame"])])
+@pytest.mark.parametrize(("max_parts", "names"), [(1, [*NAMES]), (2, [RECOLOUR, "mirror", "frame"])])
 def test_generated_puzzles_are_different_determined_and_as_the_settings_have_them(
-    max_rules: int, names: list[str]
+    max_parts: int, names: list[str]
 ) -> None:
-    changes = {"max_rules": max_rules, "rules": tuple(names), "num_train": 5, "num_evaluation": 6}
+    changes = {"max_parts": max_parts, "families": tuple(names), "num_train": 5, "num_evaluation": 6}
     sets = generate(SMALL.model_copy(update=changes), seed=3)
     assert {name: len(puzzles) for name, puzzles in sets.items()} == {"evaluation": 6, "training": 5}
     for name, puzzles in sets.items():
@@ -268,7 +268,7 @@ def test_generated_puzzles_are_different_determined_and_as_the_settings_have_the
     for puzzle in puzzles:
         assert NUM_DEMONSTRATIONS[0] <= len(puzzle.demonstrations) <= NUM_DEMONSTRATIONS[1]
         assert NUM_TESTS[0] <= len(puzzle.tests) <= NUM_TESTS[1]
-        assert len(puzzle.rule.families) <= max_rules
+        assert len(puzzle.rule.families) <= max_parts
         questions = [pair.question for pair in puzzle.demonstrations + puzzle.tests]
         assert len({colour for q in questions for colour in q.reshape(-1).tolist()} - {0}) <= 3
         for pair in puzzle.demonstrations + puzzle.tests:
@@ -276,7 +276,7 @@ def test_generated_puzzles_are_different_determined_and_as_the_settings_have_the
             answer = puzzle.rule.answer(pair.question)
             assert answer is not None and as_bytes(answer) == as_bytes(pair.answer) != as_bytes(pair.question)
         given = explanations(
-            puzzle.demonstrations, [test.question for test in puzzle.tests], frozenset(names), max_rules
+            puzzle.demonstrations, [test.question for test in puzzle.tests], frozenset(names), max_parts
         )
         answers = {tests for _, tests in given}
         assert answers == {tuple(as_bytes(test.answer) for test in puzzle.tests)}
@@ -341,7 +341,7 @@ def test_too_many_different_puzzles_are_an_error_and_not_an_endless_search(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("serrm.puzzles.arc.generate.MAX_ATTEMPTS", 100)
-    few = SMALL.model_copy(update={"rules": ("mirror",), "num_train": 5, "num_evaluation": 5})
+    few = SMALL.model_copy(update={"families": ("mirror",), "num_train": 5, "num_evaluation": 5})
     with pytest.raises(ValueError, match=r"\b\d\b.*evaluation"):
         generate(few, seed=0)
 
@@ -353,10 +353,10 @@ def test_too_many_different_puzzles_are_an_error_and_not_an_endless_search(
         ("sides", [3, MAX_SIDE + 1]),
         ("sides", [3, 3]),
         ("colours", [0, 2]),
-        ("rules", []),
-        ("rules", ["mirror", "mirror"]),
-        ("rules", ["juggle"]),
-        ("max_rules", 3),
+        ("families", []),
+        ("families", ["mirror", "mirror"]),
+        ("families", ["juggle"]),
+        ("max_parts", 3),
     ],
 )
 def test_settings_that_give_no_puzzles_are_refused(key: str, value: object) -> None:

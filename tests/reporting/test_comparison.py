@@ -246,7 +246,7 @@ def test_settings_that_a_run_uses_are_named_with_both_values() -> None:
         revision(name, run(100), runs=runs, models={"trm": {"width": 64}}, recipes=recipe)
         for name, recipe in zip(("old", "new"), recipes, strict=True)
     ]
-    assert compared(*sides).settings == {"sudoku-trm-s0": ["recipes.sudoku.trm.steps 656 → 700"]}
+    assert compared(*sides).setting_changes == {"sudoku-trm-s0": ["recipes.sudoku.trm.steps 656 → 700"]}
 
 
 def test_a_score_without_an_interval_gets_no_verdict_and_null_in_json() -> None:
@@ -268,7 +268,7 @@ def test_a_changed_test_set_of_a_users_file_is_a_change() -> None:
         )
         for name, file in (("old", "a.csv"), ("new", "b.csv"))
     ]
-    assert compared(*sides).settings == {"sudoku-trm-s0": ["tests.mine.file a.csv → b.csv"]}
+    assert compared(*sides).setting_changes == {"sudoku-trm-s0": ["tests.mine.file a.csv → b.csv"]}
 
 
 def test_the_summary_counts_and_the_data_hold_every_number() -> None:

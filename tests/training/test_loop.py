@@ -133,8 +133,8 @@ def test_a_record_holds_means_since_the_last(make_trainer: MakeTrainer) -> None:
 
 def test_epochs_are_turned_into_steps(make_run: MakeRun) -> None:
     settings = make_run(train={"steps": None, "epochs": 10_000, "batch_size": 272}).train
-    assert settings.num_steps(1000) == 36_764  # as the authors: the last, partial batch is dropped
-    assert make_run(train={"steps": None, "epochs": 0.1}).train.num_steps(1) == 1
+    assert settings.num_optimiser_steps(1000) == 36_764  # as the authors: the last, partial batch is dropped
+    assert make_run(train={"steps": None, "epochs": 0.1}).train.num_optimiser_steps(1) == 1
 
 
 @pytest.mark.parametrize(

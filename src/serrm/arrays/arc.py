@@ -36,9 +36,9 @@ from serrm.arrays.stream import (
     Examples,
     Stream,
     across_epochs,
-    evaluation_sets,
     find_set,
     read_metadata,
+    test_sets,
 )
 from serrm.core.randomness import Purpose, keyed_rng
 from serrm.puzzles.arc import grids
@@ -101,6 +101,7 @@ def draw_variants(puzzle: str, num: int, seed: int) -> UInt8[np.ndarray, "num 11
     num_random = max(0, num - NUM_TRANSFORMS)
     if not 0 < num <= NUM_TRANSFORMS + NUM_DRAWABLE:
         raise ValueError(f"{num} variants requested, but a puzzle has 1 to {NUM_TRANSFORMS + NUM_DRAWABLE}")
+    # 63 bits, which a signed number of 64 bits holds.
     address = int.from_bytes(hashlib.sha256(puzzle.encode()).digest()[:8]) >> 1
     rng = keyed_rng(seed, Purpose.ARC_AUGMENTATION, address)
     codes: dict[int, None] = {}  # an ordered set, in the order of drawing
@@ -329,5 +330,5 @@ def open_arc_evaluation(arrays: Path, num_variants: int) -> ArcEvaluation:
 
     The model must have been trained with as many variants of each puzzle.
     """
-    (name,) = evaluation_sets(arrays)
+    (name,) = test_sets(arrays)
     return ArcEvaluation(open_arc_arrays(arrays, name), num_variants, num_votes=num_variants, name=name)

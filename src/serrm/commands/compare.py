@@ -127,7 +127,7 @@ def print_comparison(comparison: "Comparison", root: Path, *, has_all: bool) -> 
         summary(comparison),
         *comparison.first.remarks,
         *comparison.second.remarks,
-        *in_lines(comparison.settings),
+        *in_lines(comparison.setting_changes),
     ):
         screen.print(text, markup=False, soft_wrap=True)
     if lines:
@@ -151,7 +151,7 @@ def scores_table(comparison: "Comparison", lines: "Sequence[Line]", *, has_steps
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     for name in ("run", "set", "metric"):
         table.add_column(name, overflow="fold")
-    for name in (comparison.first.name, comparison.second.name):
+    for name in names:
         table.add_column(name, justify="right", overflow="fold")
     table.add_column("difference (95%)", no_wrap=True)
     table.add_column("verdict", no_wrap=True)

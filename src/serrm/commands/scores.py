@@ -20,7 +20,7 @@ def headline(profile: str | None = PROFILE_OPTION, page: Path | None = PAGE) -> 
 
     Example: serrm headline --profile laptop
     """
-    from serrm.config import open_project
+    from serrm.config import open_project, read_params
     from serrm.core.files import between_markers, write_whole
     from serrm.reporting.headline import BEGIN, END
     from serrm.reporting.headline import headline as build_headline
@@ -29,7 +29,7 @@ def headline(profile: str | None = PROFILE_OPTION, page: Path | None = PAGE) -> 
     root, params = open_project(profile)
     layout = Layout(params.profile, root)
     reports, runs = layout.reports, read_gathered(params, layout.metrics)
-    report = make_report(params, open_project(PAPER).params, runs)
+    report = make_report(params, read_params(profile_file(root, PAPER, "")), runs)
     paths = [reports / name for name in ("tables", "figures", "report.html")]
     scores = build_headline(report)
     typer.echo("\n\n".join([f"profile {params.profile}\n{scores.text('simple')}", *scores.omitted]))

@@ -92,9 +92,9 @@ class Merged:
     """A section merged from several levels (later wins), which remembers the key of every value in the file.
 
     A level is the key of a mapping in the file, and the mapping. The section `model` of a run of TRM on Sudoku, for
-    instance, has the levels `models.trm` and `recipes.sudoku.trm.model`, and the run's own `runs.<name>.changes` by
-    `change`. An error about a missing value names its key below `home`. An error about the section as a whole names the
-    last change, or `home` if there is none.
+    instance, is `Merged("models.trm", ("models.trm", {…}), ("recipes.sudoku.trm.model", {…}))`, and `change` adds the
+    run's own `runs.<name>.changes`. `home` is the level to which a missing value belongs, so an error about it names a
+    key below `home`. An error about the section as a whole names the last change, or `home` if there is none.
     """
 
     def __init__(self, home: str, *levels: tuple[str, Mapping[str, Any]]) -> None:

@@ -210,10 +210,14 @@ def load_examples(path: Path) -> Examples:
     return parse_file(path, Examples.model_validate_json)
 
 
-def read_examples(path: Path) -> list[Scene]:
-    """All examples of an examples.json as scenes. ValueError, with the file, if it is malformed."""
+def read_examples(path: Path, name: str | None = None) -> list[Scene]:
+    """The examples of an examples.json as scenes, all or those of one puzzle. ValueError, with the file, if malformed.
+
+    The name of an example is that of its puzzle, on ARC-AGI followed by the number of the test, as "0a1b2c3d, test 2".
+    """
     content = load_examples(path)
     return [
         Scene(f"{path.parent.name}: {example.set}, {example.name}", [example.puzzle(content.task)])
         for example in content.examples
+        if name is None or example.name.partition(", test ")[0] == name
     ]

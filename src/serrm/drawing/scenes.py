@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 def read_scene(path: Path, number: int = 1, name: str | None = None, has_answer: bool = False) -> Scene:
-    """The puzzle with a number or an ARC name in a file or folder of puzzles, or in an evaluation's examples.
+    """The puzzle with a number in a file or folder of puzzles, or in an evaluation's examples; ARC's also by name.
 
     With `has_answer`, the answer to a Sudoku or a maze is computed if the file has none. ValueError if the file is
     malformed or the puzzle is missing.
@@ -26,7 +26,10 @@ def read_scene(path: Path, number: int = 1, name: str | None = None, has_answer:
     if (path / EXAMPLES).is_file():
         path = path / EXAMPLES
     if path.name == EXAMPLES:
-        return _numbered(path, read_examples(path), number)
+        examples = read_examples(path, name)
+        if name is not None and not examples:
+            raise ValueError(f"{path}: no example is of a puzzle named {name!r}")
+        return _numbered(path, examples, number)
     puzzles = [list(questions) for _, questions in groupby(read_file(path), _place_of_puzzle)]
     if name is not None:
         puzzles, number = [tests for tests in puzzles if tests[0].name == name], 1

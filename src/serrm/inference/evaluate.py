@@ -1,8 +1,8 @@
 """Scores of a checkpoint and its snapshots on its data set's test sets, after several numbers of supervision steps.
 
-On square grids one answer per puzzle is compared with the label (here); on ARC-AGI answers vote (`votes`). Every
-process counts its share of the batches, batch by batch. Test-time compute and equivariance are
-measured by `studies`. (Tables 1 to 3, figures 1, A1 and A2 of the paper.)
+On square grids one answer per puzzle is judged by the task's rule or label (here); on ARC-AGI answers vote (`votes`).
+Every process counts its share of the batches, batch by batch. Test-time compute and equivariance are measured by
+`studies`. (Tables 1 to 3, figures 1, A1 and A2 of the paper.)
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from jaxtyping import Bool
 
-from serrm.arrays.stream import PuzzleArrays, evaluation_sets, open_arrays, open_file_sets, set_of_side
+from serrm.arrays.stream import PuzzleArrays, open_arrays, open_file_sets, set_of_side, test_sets
 from serrm.core.devices import prepare_device
 from serrm.core.execution import Execution
 from serrm.core.processes import ALONE, joined_by_torchrun
@@ -148,7 +148,7 @@ def score_sets(
     predictor: predict.Predictor, arrays: Path, run: ScoringSettings, gallery: Gallery
 ) -> dict[str, ScoredSet | RefusedSet]:
     """Score every test set of a data set with square grids, by name; those of users' files come last."""
-    of_file: dict[str, str | None] = dict.fromkeys(evaluation_sets(arrays))
+    of_file: dict[str, str | None] = dict.fromkeys(test_sets(arrays))
     sets = [open_arrays(arrays, name) for name in of_file]
     for entry in run.tests:
         for puzzles in open_file_sets(arrays, entry):
@@ -163,7 +163,7 @@ def score_sets(
         def take_batch(predicted: predict.Predicted, name: str = name, side: int = side) -> None:
             gallery.add(name, side, predicted, lambda number: f"{name} puzzle {number + 1}")
 
-        part = score_set(predictor, puzzles, run.evaluate.steps, run.evaluate.headline, take_batch)
+        part = score_set(predictor, puzzles, run.evaluate.steps, run.evaluate.steps_of_headline, take_batch)
         scores[name] = part.model_copy(update={"of_file": of_file[name]})
     return scores
 

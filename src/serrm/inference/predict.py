@@ -204,9 +204,10 @@ def refusal(model: RecurrentModel, side: int, num_symbols: int) -> str | None:
 def puzzles_at_once(side: int, batch_size: int, num_symbols: int) -> int:
     """Number of puzzles of a side that need the memory of `batch_size` 9×9 Sudoku.
 
-    Attention grows with the square of the number of cells, times the number of usual symbols.
+    Attention grows with the square of the number of cells, times about the number of usual symbols.
     """
-    of_sudoku, of_puzzle = (9 * 9) ** 2 * 9, (side * side) ** 2 * (num_symbols - NUM_SPECIAL)
+    num_usual = max(1, num_symbols - NUM_SPECIAL)  # if a task has other special tokens, this is near enough
+    of_sudoku, of_puzzle = (9 * 9) ** 2 * 9, (side * side) ** 2 * num_usual
     return max(1, batch_size * of_sudoku // of_puzzle)
 
 

@@ -33,7 +33,7 @@ class ComputeSettings(Settings):
     attempt_steps: PositiveInt = 16
     """Steps of the first attempt if there are guesses."""
     guesses: tuple[PositiveInt, ...] = ()
-    """Numbers of attempts to score, the first one included: 64 allows 63 attempts with guesses (Sudoku)."""
+    """Numbers of attempts to score. The first one has no guesses, so 64 allows 63 attempts with guesses (Sudoku)."""
 
 
 class EvaluateSettings(Settings):
@@ -55,21 +55,23 @@ class EvaluateSettings(Settings):
     examples: NonNegativeInt = 4
     """Predictions of each test set kept for pictures."""
     task_types: tuple[TaskTypeRow, ...] = ("right",)
-    """Rows of the task-type table to score with (ARC-AGI)."""
+    """Rows of the task-type table to score with (ARC-AGI); the first one, `right`, is that of the main scores."""
     test_time_compute: ComputeSettings | None = None
     """Scores against supervision steps and guesses, where answers can be verified (Sudoku and mazes)."""
     equivariance_pairs: NonNegativeInt = 0
     """Puzzles compared with a copy whose symbols are permuted (Sudoku, ARC-AGI)."""
 
     @model_validator(mode="after")
-    def _scores_the_headline(self) -> "EvaluateSettings":
+    def _scores_what_is_shown(self) -> "EvaluateSettings":
         if self.headline_steps not in (None, *self.steps):
             scored = ", ".join(map(str, self.steps))
             raise setting_error(("headline_steps",), f"is none of steps ({scored})", self.headline_steps)
+        if self.task_types[:1] != ("right",):
+            raise setting_error(("task_types",), "must begin with right", list(self.task_types))
         return self
 
     @property
-    def headline(self) -> int:
+    def steps_of_headline(self) -> int:
         """Supervision steps of the headline's scores."""
         return self.headline_steps or usual_headline_steps(self.steps)
 

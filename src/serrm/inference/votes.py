@@ -44,7 +44,7 @@ def score_task_types(
         tallies = pooled(predictor.processes.collect(local))
         if task_type == "right":
             gallery.submission = dict(submission(tallies[max(tallies)]))
-        sets[name] = scored_set_of(questions, tallies, task_type, run.evaluate.headline)
+        sets[name] = scored_set_of(questions, tallies, task_type, run.evaluate.steps_of_headline)
     return sets
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 class _CycleNumbers(SizeSettings):
     """A base class of its own, because pydantic puts its fields before those of SequenceSettings, the first base.
 
-    The order of the fields in config.json decides a run's digest, so it has to stay.
+    `RunSettings.digest` hashes a text with the fields in their order, so it has to stay.
     """
 
     h_cycles: PositiveInt

@@ -83,7 +83,7 @@ class FamilySettings(Settings):
     # `log` and `loss` of `StepOutput`.
     # Limits on settings by name, to which `serrm rehearse` shrinks a model.
     at_most: ClassVar[Mapping[str, int]] = {}
-    # Supervision steps to score in place of `evaluate.steps`, as answers no longer change; empty: `evaluate.steps`.
+    # Supervision steps to score in place of `evaluate.steps`, if answers no longer change after them.
     evaluation_steps: ClassVar[tuple[int, ...]] = ()
     flops_are_upper_bound: ClassVar[bool] = False  # a supervision step may take fewer FLOPs than are counted
     if TYPE_CHECKING:

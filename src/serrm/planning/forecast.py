@@ -74,7 +74,7 @@ def stages_of(params: Params) -> Stages:
 
 def training_flops(run_settings: RunSettings, counts: Counts) -> int:
     """FLOPs of all optimiser steps."""
-    examples = run_settings.train.num_steps(counts.num_train) * run_settings.train.batch_size
+    examples = run_settings.train.num_optimiser_steps(counts.num_train) * run_settings.train.batch_size
     return examples * _step_flops(run_settings, counts.side, run_settings.train.halting)
 
 

@@ -62,8 +62,9 @@ def _fields(line: str, delimiter: str) -> tuple[str, ...]:
 def whole_puzzle(line: str) -> WrittenGrid | None:
     """The puzzle of a line, with the answer that may stand beside it; None if there is none.
 
-    A field that must be a puzzle comes first, even beside a name, a rating or a comment; then the whole line as one
-    grid; then two fields that may be a puzzle and its answer. ValueError for several puzzles.
+    A field that is a puzzle by its length, or stands alone or beside fields of another length (a name, a rating, a
+    comment) comes first; then the whole line as one grid; then two fields that may be a puzzle and its answer; then the
+    whole line with spaces for blanks. ValueError for several puzzles.
     """
     all_fields = [field for field in BETWEEN_FIELDS.split(line) if field]
     fields = [field for field in all_fields if is_grid_size(len(field))]

@@ -54,7 +54,7 @@ class Comparison:
     such numbers only the first revision has, and how many only the second. `only` has, for the first and for the second
     revision, the names of runs and of sets of runs that only this revision has. `headline_changes` has the runs and
     sets whose headline steps differ: both numbers, and the number after which they are compared (None if they have none
-    in common).
+    in common). `setting_changes` has the settings of each run that differ, as text.
     """
 
     first: Revision
@@ -63,7 +63,7 @@ class Comparison:
     num_others: int
     num_only: tuple[int, int]
     only: tuple[tuple[str, ...], tuple[str, ...]]
-    settings: Mapping[str, Sequence[str]]
+    setting_changes: Mapping[str, Sequence[str]]
     headline_changes: Mapping[tuple[str, str], tuple[int, int, int | None]] = field(default_factory=dict)
 
     @property
@@ -129,7 +129,7 @@ def compared(first: Revision, second: Revision, *, has_all: bool = False) -> Com
         num_others=sum(differ for differ, *_ in others),
         num_only=(sum(num for _, num, _ in others), sum(num for *_, num in others)),
         only=(tuple(_missing(first, second)), tuple(_missing(second, first))),
-        settings={name: settings for name, settings in changes.items() if settings},
+        setting_changes={name: settings for name, settings in changes.items() if settings},
         headline_changes=dict(_headline_changes(first_runs, second_runs)),
     )
 
@@ -380,7 +380,7 @@ def as_json(comparison: Comparison, *, has_all: bool = False) -> dict[str, Any]:
             {"run": run, "set": name, "first": steps[0], "second": steps[1], "compared": steps[2]}
             for (run, name), steps in comparison.headline_changes.items()
         ],
-        "settings": {name: list(changes) for name, changes in comparison.settings.items()},
+        "settings": {name: list(changes) for name, changes in comparison.setting_changes.items()},
         "scores": [
             {
                 "run": line.run,

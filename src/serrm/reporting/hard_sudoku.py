@@ -92,7 +92,7 @@ def _of_profile(profile: str, report: Report) -> Iterator[FlopsPoint]:
                 high=result.high,
                 num_puzzles=result.num_puzzles,
                 has_search=attempts != "one attempt",
-                puzzles=SUBSTITUTE,
+                puzzles=SUBSTITUTE if "replaced by a substitute" in runs[0].data.source else OWN_TEST_FILE,
                 source=f"reports/{profile}/metrics.json",
             )
 
@@ -175,6 +175,7 @@ def caption(points: Sequence[FlopsPoint]) -> str:
         same = [point for point in points if (point.by, point.has_search) == (by, has_search)]
         return formats.counts_text(point.num_puzzles for point in same)
 
+    ours = sorted({point.puzzles for point in points if point.by == OURS})
     other_training_sets = {
         point.system.partition(",")[0]: f"{point.num_training:,}"
         for point in points
@@ -183,10 +184,10 @@ def caption(points: Sequence[FlopsPoint]) -> str:
     exceptions = "".join(f"; {system} on {number}" for system, number in other_training_sets.items())
     return (
         f"Models were trained on {NUM_TRAINING:,} puzzles of Sudoku-Extreme{exceptions}. Our models are scored on "
-        f"{num_puzzles(OURS)} puzzles of {SUBSTITUTE} ({num_puzzles(OURS, True)} with guesses), the paper's models "
-        f"on all {num_puzzles(PAPERS)} puzzles of {OWN_TEST_FILE}, and other models on all or some of those. FLOPs "
-        "count all matrix products; we compute the paper's FLOPs from its settings, and ≈ marks estimates. Bars show "
-        "95% intervals or, for several seeds, the range of their intervals. Sources are in "
+        f"{num_puzzles(OURS)} puzzles of {' or '.join(ours)} ({num_puzzles(OURS, True)} with guesses), the paper's "
+        f"models on all {num_puzzles(PAPERS)} puzzles of {OWN_TEST_FILE}, and other models on all or some of those. "
+        "FLOPs count all matrix products; we compute the paper's FLOPs from its settings, and ≈ marks estimates. Bars "
+        "show 95% intervals or, for several seeds, the range of their intervals. Sources are in "
         "docs/experiments/hard_sudoku/peers.csv."
     )
 

@@ -213,7 +213,9 @@ def unbroken_intervals(text: str) -> Markup:
 
 
 def page_examples(results: Results, folder: Path) -> Iterator[dict[str, Any]]:
-    """A solved and an unsolved puzzle of the main set, with the predictions of the first seed of every main model.
+    """A solved and an unsolved puzzle, with the predictions of the first seed of every main model.
+
+    They are of the set of the size trained on or, without examples of it, of the first set with examples.
 
     The solved puzzle is the one whose prediction changed most often. ValueError, with the file, for malformed examples.
     """
@@ -223,11 +225,11 @@ def page_examples(results: Results, folder: Path) -> Iterator[dict[str, Any]]:
             path = folder / run.name / EXAMPLES
             examples = load_examples(path).examples if path.is_file() else []
             names = [example.set for example in examples]
-            main_set = run.set_of_trained_size if run.set_of_trained_size in names else "".join(names[:1])
+            shown_set = run.set_of_trained_size if run.set_of_trained_size in names else "".join(names[:1])
             traces = [
                 (example, changing_panels(example.puzzle(run.task)))
                 for example in examples
-                if example.set == main_set
+                if example.set == shown_set
             ]
             solved = [(example, panels) for example, panels in traces if example.is_right]
             unsolved = [(example, panels) for example, panels in traces if not example.is_right]

@@ -236,7 +236,7 @@ def paper_costs(paper_params: Params) -> Callable[[str, str], Cost | None]:
             "num_positions": counts.side**2,
             "num_special": len(tokens.special),
         }
-        num_samples = run.train.num_steps(counts.num_train) * run.train.batch_size
+        num_samples = run.train.num_optimiser_steps(counts.num_train) * run.train.batch_size
         step = flops(run.model, run.train.halting, **sizes)
         return Cost(num_parameters(run.model, **sizes), num_samples * step)
 

@@ -46,7 +46,8 @@ class Model(LoadedModel):
         Args:
             puzzles: one or a sequence of them: a Sudoku as text (`.` or `0` for a blank) or as an array `n n` of
                 0…n; Sudoku as an array `B n n`; a maze as text of `# SG`; an ARC puzzle as decoded JSON, whose test
-                inputs are all answered; a file of puzzles as a `Path`, or as text that names an existing file.
+                inputs are all answered; a file of puzzles as a `Path` or, if it is not in a sequence, as text that
+                names an existing file.
             options: fields of `SolveOptions`, such as `budget`, `is_exact`, `has_trace`.
 
         Raises:

@@ -48,7 +48,8 @@ def score_file(
 
     A Sudoku or a maze without an answer is solved exactly, and left out if it has no solution. Test inputs of ARC
     tasks are left out if they have no answer or the model cannot answer them. What is left out is counted. The result
-    has the sets of an evaluation (`serrm.scoring.schema`) without the fields on single puzzles.
+    has sets like those of an evaluation (`serrm.scoring.schema`) without the fields on single puzzles, a further status
+    `nothing_to_score`, and the counts of what was left out.
 
     Raises ValueError for a damaged checkpoint, a malformed file, a puzzle of another task, a wrong answer, or a missing
     one in a task without exact method, and if nothing can be scored.

@@ -9,6 +9,7 @@ import logging
 import shutil
 import sys
 import tarfile
+import zlib
 from collections.abc import Iterable
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -131,7 +132,7 @@ def _unpack(file: Published, num_files: dict[str, int], archive: Path, directory
                 # Python 3.11 before 3.11.4 has no filter and ignores the attribute.
                 tar.extraction_filter = getattr(tarfile, "data_filter", None)
                 tar.extractall(unpacked)
-        except (tarfile.TarError, EOFError, OSError) as error:
+        except (tarfile.TarError, EOFError, OSError, zlib.error) as error:
             archive.unlink()
             raise ValueError(f"{file.url}: not a readable tar.gz archive: {error}") from error
         (top,) = Path(unpacked).iterdir()

@@ -56,7 +56,7 @@ class Tally:
     loss: Tensor
     num_halted: Tensor
     num_solved: Tensor
-    num_steps: int = 0  # optimiser steps
+    num_optimiser_steps: int = 0
     log: dict[str, Tensor] = field(default_factory=dict)  # what the family reports
 
 
@@ -78,7 +78,7 @@ class Trainer:
 
     def __post_init__(self) -> None:
         stream, settings = self.stream, self.settings
-        self.num_optimiser_steps = settings.num_steps(stream.num_examples)
+        self.num_optimiser_steps = settings.num_optimiser_steps(stream.num_examples)
         self.step = 0
         self.parameters: list[Tensor] = trained_parameters(self.model)
         self.ema = [p.detach().clone() for p in self.parameters]
@@ -114,10 +114,10 @@ class Trainer:
         return {
             "step": self.step,
             "samples": self.slots.num_drawn,
-            "loss": float(tally.loss) / max(1, tally.num_steps),
+            "loss": float(tally.loss) / max(1, tally.num_optimiser_steps),
             "train_fsr": float(tally.num_solved) / max(1.0, float(tally.num_halted)),
             "learning_rate": rate,
-            **{name: float(total) / max(1, tally.num_steps) for name, total in tally.log.items()},
+            **{name: float(total) / max(1, tally.num_optimiser_steps) for name, total in tally.log.items()},
         }
 
     def _training_step(self) -> float:
@@ -172,7 +172,7 @@ class Trainer:
         )
 
     def _are_solved(self, logits: Float[Tensor, "b I K"], piece: Piece) -> Bool[Tensor, " b"]:
-        """Find the solved puzzles by the label, or by the task's rule if its `right_answers` is "any".
+        """Find the solved puzzles by the label, or by the task's rule where the stream has one (`Stream.are_right`).
 
         The rule runs on the host, so a step then waits for the device.
         """
@@ -184,13 +184,13 @@ class Trainer:
 
     def _halt(self, signal: Shaped[Tensor, "b *_"] | None) -> None:
         """Decide which of all B slots halt; every process decides the same."""
-        supervision_steps, most = self.slots.num_steps, self.settings.max_supervision_steps
+        num_steps, most = self.slots.num_steps, self.settings.max_supervision_steps
         if signal is not None:  # waits for the device
             signal = self.processes.gather(signal).cpu()
         is_halted = self.settings.halting.halts(
-            signal, supervision_steps, seed=self.seed, optimiser_step=self.step, max_steps=most
+            signal, num_steps, seed=self.seed, optimiser_step=self.step, max_steps=most
         )
-        self.slots.is_halted = is_halted | (supervision_steps >= most)
+        self.slots.is_halted = is_halted | (num_steps >= most)
 
     def _add_up(self, results: list[PieceResult]) -> None:
         """Add up gradients and the tally's counts over the processes, in one message."""
@@ -208,7 +208,7 @@ class Trainer:
         for name, value in zip(log, counts[2:], strict=True):
             tally.log[name] = tally.log.get(name, 0) + value
         tally.num_halted += int(slots.is_halted.sum())
-        tally.num_steps += 1
+        tally.num_optimiser_steps += 1
 
     def _update(self, task_gradients: Float[Tensor, "b W"] | None, rate: float) -> None:
         """Update weights, task types and EMA at this learning rate."""

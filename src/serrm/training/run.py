@@ -272,8 +272,8 @@ class TrainingRun:
     def _save(self) -> None:
         """Write a checkpoint; all processes wait until it is there. ValueError if one of its numbers is not finite."""
         tally = self.trainer.tally
-        if tally.num_steps:
-            self._check_loss(float(tally.loss) / tally.num_steps)
+        if tally.num_optimiser_steps:
+            self._check_loss(float(tally.loss) / tally.num_optimiser_steps)
         if not self.trainer.is_sound():
             raise self._diverged("weights or states are not finite")
         state = self.trainer.state_dict() | {"records": self.records}

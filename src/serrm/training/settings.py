@@ -115,7 +115,7 @@ class TrainSettings(Settings):
         progress = (step - self.warmup_steps) / max(1, num_steps - self.warmup_steps)
         return self.learning_rate * SCHEDULES[self.schedule](progress, self.final_rate)
 
-    def num_steps(self, num_examples: int) -> int:
+    def num_optimiser_steps(self, num_examples: int) -> int:
         """Optimiser steps on that many training puzzles (ARC-AGI: pairs), rounded down as in the published code."""
         if self.steps is not None:
             return self.steps
@@ -155,12 +155,13 @@ class RunSettings(Settings):
     def name(self) -> str:
         """data_set-variant-seed, for log lines and MLflow.
 
-        Files have the run's name in the params file, whose number may differ from the seed (`Params.variant`).
+        Files have the run's name in the params file, whose number may differ from the seed
+        (`serrm.config.Params.variant`).
         """
         return f"{self.data_set}-{self.variant}-s{self.seed}"
 
     def digest(self) -> str:
         """sha256 of the resolved settings, the name of the scratch folder."""
-        # In the text `data_set` is called `task`, and `task` `kind`, as they once were: scores have digests of it.
+        # The text has the old keys, `kind` for `task` and `task` for `data_set`: committed scores have digests of it.
         text = self.model_dump_json().replace('"task":', '"kind":', 1).replace('"data_set":', '"task":', 1)
         return hashlib.sha256(text.encode()).hexdigest()

@@ -71,14 +71,14 @@ class GeneratedArc(Settings):
     half the largest one is lowered to that half for its rules."""
     colours: Annotated[tuple[NumColours, NumColours], AfterValidator(_check_range)]
     """Least and most colours of an ARC-like puzzle's questions, besides the background."""
-    rules: Annotated[tuple[Name, ...], Field(min_length=1), AfterValidator(_check_names)]
+    families: Annotated[tuple[Name, ...], Field(min_length=1), AfterValidator(_check_names)]
     """[Families of rules](data.md#generated-arc-like-puzzles), all equally likely."""
-    max_rules: Literal[1, 2]
+    max_parts: Literal[1, 2]
     """Most parts of an ARC-like puzzle's rule; 2: about half of the rules have two."""
 
     @model_validator(mode="after")
     def _check_sides(self) -> "GeneratedArc":
-        if "repeat" in self.rules and self.sides[1] < 4:
+        if "repeat" in self.families and self.sides[1] < 4:
             raise ValueError("sides: repeat needs grids of at least 4x4")
         return self
 
@@ -156,9 +156,9 @@ def draw_rule(rng: np.random.Generator, source: GeneratedArc, colours: Colours) 
 
     A recolouring may be combined with any other family.
     """
-    names = [_choose(rng, source.rules)]
-    partners = [name for name in source.rules if are_combined(names[0], name)]
-    if partners and rng.integers(source.max_rules):  # 0, or with max_rules 2 also 1
+    names = [_choose(rng, source.families)]
+    partners = [name for name in source.families if are_combined(names[0], name)]
+    if partners and rng.integers(source.max_parts):  # 0, or with max_parts 2 also 1
         names.append(_choose(rng, partners))
     operations = [
         _choose(rng, [operation for operation in OPERATIONS if operation.family == name])
@@ -276,9 +276,9 @@ def is_determined(source: GeneratedArc, rule: Rule, demonstrations: list[Pair], 
     if any(not seen.issuperset(test.question.reshape(-1).tolist()) for test in tests):
         return False
     right = tuple(as_bytes(test.answer) for test in tests)
-    names, is_explained = frozenset(source.rules), False
+    names, is_explained = frozenset(source.families), False
     for num_parts, answers in explanations(
-        demonstrations, [test.question for test in tests], names, source.max_rules
+        demonstrations, [test.question for test in tests], names, source.max_parts
     ):
         if answers != right or num_parts < len(rule.families):
             return False

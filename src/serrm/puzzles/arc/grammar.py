@@ -66,7 +66,7 @@ class Family:
 
 @dataclass(frozen=True)
 class Rule:
-    """A recolouring, then operations with their colours (0: none); each of the two parts may be empty.
+    """A recolouring, then up to two operations with their colours (0: none); either may be missing.
 
     `recoloured` are pairs of a colour and its replacement, for colours that occur in questions.
     """

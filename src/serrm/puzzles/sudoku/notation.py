@@ -13,7 +13,7 @@ from serrm.puzzles.notation import Notation
 from serrm.puzzles.sudoku.rules import BLANK, are_consistent
 
 BLANK_SIGN: Final = "."
-SURE_BLANKS: Final = (BLANK_SIGN, "_", "-", "*", "?", "·", "")  # which are no letters
+SURE_BLANKS: Final = (BLANK_SIGN, "_", "-", "*", "?", "·")  # which are no letters
 BLANKS: Final = (*SURE_BLANKS, "x", "X")
 DIGITS: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 

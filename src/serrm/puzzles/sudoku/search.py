@@ -52,6 +52,8 @@ class Masks(dict[int, Node]):
         self.lowest = sum(
             1 << field * width for field in range(4 * num_cells)
         )  # of every field, the lowest bit
+        # A guard bit stands above each field: shifted down by `side` it is the field's lowest bit, and x & (x - lowest)
+        # drops the lowest candidate of each field.
         self.guards = self.lowest << n
         self.all = self.guards - self.lowest
         self.empty: Node = (self.all, 0)
