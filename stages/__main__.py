@@ -9,9 +9,23 @@ from pathlib import Path
 
 import typer
 
-from serrm import command_line
-from serrm.core.project import git_fault, has_no_scm
-from stages import build_arrays, choose_puzzles, download, evaluate, hash_code, read_tests, tabulate, train
+# A queued experiment runs in a copy of the commit. It must use the code of this copy, not the installed checkout's.
+SOURCE = str(Path(__file__).resolve().parents[1] / "src")
+sys.path.insert(0, SOURCE)
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [SOURCE, os.environ.get("PYTHONPATH")]))
+
+from serrm import command_line  # noqa: E402
+from serrm.core.project import git_fault, has_no_scm  # noqa: E402
+from stages import (  # noqa: E402
+    build_arrays,
+    choose_puzzles,
+    download,
+    evaluate,
+    hash_code,
+    read_tests,
+    tabulate,
+    train,
+)
 
 app = typer.Typer(
     help="Run one stage of the pipeline as params.yaml says; `dvc repro` runs all that are out of date.\n\n"

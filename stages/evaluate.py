@@ -23,7 +23,7 @@ def evaluate(
     from serrm.config import read_execution, read_params
     from serrm.core.processes import is_first_of_torchrun, run_by_torchrun, under_torchrun
     from serrm.core.provenance import current_provenance, read_provenance, write_provenance
-    from serrm.inference import evaluate as inference
+    from serrm.inference.evaluate import evaluate as evaluate_run
     from serrm.inference.summary import score_line
     from serrm.scoring.schema import write_evaluation
     from serrm.tracking.runs import sync_or_warn
@@ -34,7 +34,7 @@ def evaluate(
     if execution.processes > 1 and not under_torchrun():
         sys.exit(run_by_torchrun(execution.processes, module="stages"))
     start = time.monotonic()
-    scores, gallery = inference.evaluate(layout.runs / name, layout.arrays / run.data_set, run, execution)
+    scores, gallery = evaluate_run(layout.runs / name, layout.arrays / run.data_set, run, execution)
     if not is_first_of_torchrun():
         return
     gallery.write(layout.predictions / name)

@@ -26,7 +26,10 @@ from serrm.drawing.terminal import print_panels
 from serrm.inference.evaluate import evaluate
 from serrm.planning.forecast import stages_of
 from serrm.planning.rehearse import miniature
+from serrm.puzzles.task import Alphabet
 from serrm.puzzles.tasks import TASKS
+from serrm.puzzles.text import SEPARATORS
+from serrm.reading import symbols
 from serrm.reading.reader import questions_of, read_file, read_text
 from serrm.reporting.claim_rules import UNTESTED
 from serrm.reporting.claims import judge
@@ -242,3 +245,27 @@ def test_the_task_goes_through_dvc_and_the_commands(tmp_path: Path) -> None:
         "serrm", "solve", "--checkpoint", f"data/mine/runs/{run}", "--budget", "4", QUESTION, code=1
     )
     assert "unverified" in answer
+
+
+def test_what_separates_symbols_can_be_none() -> None:
+    with pytest.raises(ValueError, match=r"^characters: '='"):
+        replace(LATIN.text, characters=".=1234")
+    for sign in map(chr, range(33, 127)):
+        separates = symbols.SEPARATORS.fullmatch(sign) or symbols.BETWEEN_FIELDS.fullmatch(sign)
+        assert bool(separates) == (sign in SEPARATORS), sign
+
+
+def test_a_mark_that_an_answer_replaces_is_in_no_answer() -> None:
+    """The tokens 2 and 3 mark open cells, and answers have the tokens from 4 on."""
+    alphabet = Alphabet(num_symbols=9, special=(0, 1, 2, 3))
+    text = replace(LATIN.text, least_in_answer=4)
+    marked = replace(
+        LATIN, alphabet=lambda side: alphabet, text=text, open_cells=lambda questions: questions < 4
+    )
+    assert marked.special_in_answers(SIDE) == ()
+    assert replace(marked, open_cells=None).special_in_answers(SIDE) == (2, 3), "marks that stay"
+
+
+def test_a_blank_has_one_token() -> None:
+    with pytest.raises(ValueError, match=r"^Latin.*: blank is 2, but that of its text 1$"):
+        replace(LATIN, blank=2)

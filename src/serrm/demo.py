@@ -60,7 +60,7 @@ def settle(question: Question, budget: int) -> Iterator[Frame]:
     """The answers after all supervision steps of the first attempt, then at the ends of the attempts with guesses.
 
     The last one is verified, or the limits of `serrm solve` with this `budget` of supervision steps are reached.
-    ValueError for a puzzle without a solution or without a packaged model.
+    ValueError for a puzzle that is quickly found to have no solution, or has no packaged model.
     """
     model = load(packaged_name_for(question))
     task, tokens = grid_task(question.task), question.cells.reshape(-1)

@@ -266,3 +266,20 @@ def test_a_comparison_imports_no_torch(project: Path) -> None:
         text=True,
     )
     assert not {"torch", "pandas", "scipy", "mlflow", "dvc"} & set(python.stdout.split())
+
+
+@pytest.mark.usefixtures("project")
+def test_an_edit_that_was_not_run_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    """The scores of the workspace are then from before the edit, and equal to those of HEAD."""
+    values = {
+        "recipes.sudoku.trm": {"steps": 2},
+        "runs.sudoku-trm-s0": {"data_set": "sudoku", "model": "trm"},
+    }
+    stages = {f"train@{NAME}": {"params": {"params.yaml": values}}}
+    Path("dvc.lock").write_text(yaml.safe_dump({"stages": stages}))
+    assert main(["compare"]) == 0
+    assert "dvc repro" not in capsys.readouterr().out
+    leave(run(0.3), steps=5)
+    assert main(["compare"]) == 0
+    remark = f"the scores of {NAME} are from before the last edit of params.yaml"
+    assert remark in " ".join(capsys.readouterr().out.split())

@@ -95,7 +95,7 @@ def variants_of_evaluation(
     with traced_only():
         for _ in range(2):
             found, _ = evaluate(checkpoint, arrays, settings, Execution(device=device))
-    assert len(found.learning_curve) == 2 and found.first_verified and found.guesses
+    assert len(found.learning_curve) == 2 and found.first_verified and found.attempts
     return num_variants(), [name for name, part in found.sets.items() if isinstance(part, ScoredSet)]
 
 
@@ -137,7 +137,7 @@ def test_an_evaluation_compiles_one_variant_per_size(
     train_part = {} if family == "se_rrm" else Q_LEARNING
     trained = make_run(model=MODELS[family], train=train_part)
     train(trained, arrays, tmp_path / "run", tmp_path / "scratch", Execution(device="cpu"))
-    test_time_compute = {"num_puzzles": 5, "max_steps": [1, 3], "attempt_steps": 2, "guesses": [1, 2]}
+    test_time_compute = {"num_puzzles": 5, "max_steps": [1, 3], "attempt_steps": 2, "attempts": [1, 2]}
     studies = {"test_time_compute": test_time_compute, "equivariance_pairs": 3}
     settings = scoring(steps=(1, 2), compile=True, **studies)
     num_graphs, sizes = apart(variants_of_evaluation, tmp_path / "run", arrays, settings, device)

@@ -134,7 +134,7 @@ if os.environ["RANK"] == "0":
 
 
 def test_two_processes_find_what_one_finds(checkpoint: Path, arrays: Path, tmp_path: Path) -> None:
-    test_time_compute = {"num_puzzles": 4, "max_steps": [1, 2], "attempt_steps": 2, "guesses": [1, 2]}
+    test_time_compute = {"num_puzzles": 4, "max_steps": [1, 2], "attempt_steps": 2, "attempts": [1, 2]}
     settings = scoring(test_time_compute=test_time_compute, equivariance_pairs=2, examples=3)
     one, seen = evaluate(checkpoint, arrays, settings, Execution(device="cpu", threads=1))
     program, result = tmp_path / "program.py", tmp_path / "result"
@@ -143,7 +143,7 @@ def test_two_processes_find_what_one_finds(checkpoint: Path, arrays: Path, tmp_p
     assert done.returncode == 0, done.stderr
     two, shared = pickle.loads(result.read_bytes())
     assert one == two
-    assert one.first_verified and one.guesses and one.equivariance and one.learning_curve
+    assert one.first_verified and one.attempts and one.equivariance and one.learning_curve
     # Batches of two: the second process has seen the third puzzle.
     kept = [[(of, list(each.items())) for of, each in own.examples.items()] for own in (seen, shared)]
     assert kept[0] == kept[1]

@@ -53,7 +53,7 @@ def test_points_are_what_a_search_of_each_limit_finds(
 ) -> None:
     monkeypatch.setitem(TASKS, "sudoku", replace(TASKS["sudoku"], right_answers=right_answers))
     test_time_compute = ComputeSettings(
-        num_puzzles=NUM_STUDIED, max_steps=DEPTHS, attempt_steps=4, guesses=GUESSES
+        num_puzzles=NUM_STUDIED, max_steps=DEPTHS, attempt_steps=4, attempts=GUESSES
     )
     first_verified, guesses = search_points(Predictor(oracle, 1), puzzles, test_time_compute)
     limits = [Limits(depth) for depth in sorted(DEPTHS)] + [Limits(4, num - 1) for num in sorted(GUESSES)]

@@ -29,7 +29,7 @@ ROOT = Path(__file__).parents[2]
 PROFILES = sorted((ROOT / "profiles").glob("*.yaml"))
 RUN = {"data_set": "sudoku", "model": "trm", "seed": 0, "init": "random"}
 MIRROR = {"kind": "mirror", "root": "."}
-SEARCH = {"num_puzzles": 3, "max_steps": [1, 4], "attempt_steps": 2, "guesses": [3]}
+SEARCH = {"num_puzzles": 3, "max_steps": [1, 4], "attempt_steps": 2, "attempts": [3]}
 
 
 def profile(name: str, **sections: Any) -> Params:

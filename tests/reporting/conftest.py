@@ -96,7 +96,7 @@ def paper_files():
                 low, high = ends or wilson(value * num, num)
                 if column.metric not in scores:
                     scores |= {column.metric: value, f"{column.metric}_lo": low, f"{column.metric}_hi": high}
-    more = {"learning_curve": [], "first_verified": [], "guesses": [], "equivariance": None}
+    more = {"learning_curve": [], "first_verified": [], "attempts": [], "equivariance": None}
     return {
         (task, model, seed): made
         | {

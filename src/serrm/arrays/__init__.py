@@ -31,6 +31,14 @@ def open_stream(
     return arc.open_arc_examples(arrays, num_augmentations + 1, seed).stream()
 
 
+def check_task(arrays: Path, task: str) -> None:
+    """ValueError if the arrays are of another task, as after an edit of a data set's `task` alone."""
+    of_arrays = stream.read_metadata(arrays / stream.TRAINING)["task"]
+    if of_arrays != task:
+        advice = f"`dvc repro --force download@{arrays.name}` and `dvc repro` make them anew"
+        raise ValueError(f"{arrays}: the arrays are of task {of_arrays}, not {task}; {advice}")
+
+
 def training_hash(arrays: Path) -> str:
     """Hash the training set of a data set's arrays and its metadata.
 

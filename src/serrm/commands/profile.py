@@ -119,10 +119,10 @@ def rehearse(
     finally:
         if not is_kept:
             shutil.rmtree(folder, ignore_errors=True)
-    width = max(len(run) for run, _ in results)
-    typer.echo(f"{'run':{width}}  {'stage':12}  {'time':>6}  result")
+    width, stage_width = (max(map(len, names)) for names in zip(*results, strict=True))
+    typer.echo(f"{'run':{width}}  {'stage':{stage_width}}  {'time':>6}  result")
     for (run, stage), (failure, seconds) in results.items():
-        typer.echo(f"{run:{width}}  {stage:12}  {seconds:4.0f} s  {failure or 'ok'}")
+        typer.echo(f"{run:{width}}  {stage:{stage_width}}  {seconds:4.0f} s  {failure or 'ok'}")
     num_failed = sum(bool(failure) for failure, _ in results.values())
     kept = f", kept in {folder}" if is_kept else ""
     typer.echo(f"{len(results)} stages, {num_failed} failed or not run{kept}")

@@ -1,4 +1,4 @@
-"""Read files with errors of one line, write files and folders whole or not at all, hash folders.
+"""Read files with errors of one line, write files and folders whole or not at all, hash files; texts of CSV and JSON.
 
 The `download` stage writes raw files with a `manifest.json` beside them (name, sha256, size, origin of each file).
 """

@@ -54,7 +54,7 @@ class KeyOf:
         return value
 
 
-@dataclass(frozen=True, eq=False)  # hashable, as types are
+@dataclass(frozen=True, eq=False)  # hashed by identity, as unions such as `HaltingSettings | None` hash it
 class EntryOf:
     """Metadata of a field whose value is settings of one of the classes in `known`, by name.
 

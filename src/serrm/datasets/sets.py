@@ -50,7 +50,7 @@ def write_sets(raw: Path, target: Path, task: str, settings: Any) -> None:
 
 
 def write_grid_sets(raw: Path, target: Path, settings: Any, record: GridTask) -> None:
-    """Write the training set and the test sets of a raw directory, and an audit of them, to `target`.
+    """Write the training set and the test sets of a raw directory, and an audit if the task has one, to `target`.
 
     A subset depends only on the seed and its raw file, and with `is_rest` also on the training set.
 

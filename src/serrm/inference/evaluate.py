@@ -71,7 +71,7 @@ def evaluate(
         pairs = None
         if settings.equivariance_pairs and (questions := symmetric_questions(loaded, arrays)) is not None:
             pairs = equivariance(predictor, questions, settings.equivariance_pairs, run.seed)
-        first_verified, guesses = compute_points(predictor, arrays, run)
+        first_verified, attempts = compute_points(predictor, arrays, run)
         # Last, as it loads other weights into the model.
         curve = tuple(learning_curve(predictor, arrays, run))
         evaluation = Evaluation(
@@ -94,7 +94,7 @@ def evaluate(
             sets=sets,
             set_of_trained_size=set_of_trained_size,
             first_verified=first_verified,
-            guesses=guesses,
+            attempts=attempts,
             equivariance=pairs,
             learning_curve=curve,
         )

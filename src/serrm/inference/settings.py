@@ -32,7 +32,7 @@ class ComputeSettings(Settings):
     """Limits to score on the steps of a single attempt, which stops at a verified answer."""
     attempt_steps: PositiveInt = 16
     """Steps of the first attempt if there are guesses."""
-    guesses: tuple[PositiveInt, ...] = ()
+    attempts: tuple[PositiveInt, ...] = ()
     """Numbers of attempts to score. The first one has no guesses, so 64 allows 63 attempts with guesses (Sudoku)."""
 
 

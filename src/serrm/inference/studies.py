@@ -57,8 +57,8 @@ def search_points(
     attempts, where attempts after the first have guesses.
     """
     puzzles, attempt_steps = puzzles.first(settings.num_puzzles), settings.attempt_steps
-    numbers_of_attempts = () if TASKS[puzzles.task].allows is None else sorted(settings.guesses)
-    first_verified, guesses = list[ComputePoint](), list[ComputePoint]()
+    numbers_of_attempts = () if TASKS[puzzles.task].allows is None else sorted(settings.attempts)
+    first_verified, attempts = list[ComputePoint](), list[ComputePoint]()
     outcomes = _search_all(predictor, puzzles, Limits(max(settings.max_steps)))
     for most in sorted(settings.max_steps):
         num_right = sum(outcome.is_right and outcome.steps <= most for outcome in outcomes)
@@ -67,8 +67,8 @@ def search_points(
         outcomes = _search_all(predictor, puzzles, Limits(attempt_steps, max(numbers_of_attempts) - 1))
     for num in numbers_of_attempts:
         num_right = sum(outcome.is_right and outcome.attempts <= num for outcome in outcomes)
-        guesses.append(_point(outcomes, Limits(attempt_steps, num - 1), num_right))
-    return tuple(first_verified), tuple(guesses)
+        attempts.append(_point(outcomes, Limits(attempt_steps, num - 1), num_right))
+    return tuple(first_verified), tuple(attempts)
 
 
 class Outcome(NamedTuple):

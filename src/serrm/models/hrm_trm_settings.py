@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 
 class _CycleNumbers(SizeSettings):
-    """A base class of its own, because pydantic puts its fields before those of SequenceSettings, the first base.
+    """Only for the order of fields, which `RunSettings.digest` hashes.
 
-    `RunSettings.digest` hashes a text with the fields in their order, so it has to stay.
+    Pydantic collects the fields of the last base first, so these stand before those of SequenceSettings.
     """
 
     h_cycles: PositiveInt
@@ -43,8 +43,8 @@ class TrmSettings(CycledSettings):
 
     family: Literal["trm"]
     mixer: Literal["attention", "mlp"]
-    """Attention, or an MLP over positions, which limits the model to one grid size and ignores `positions`, `heads` and
-    `attention_dropout`."""
+    """Attention, or an MLP over positions, which limits the model to one grid size. With an MLP, `heads`,
+    `attention_dropout` and rotary `positions` must be valid, but have no effect."""
 
 
 class HrmSettings(CycledSettings):

@@ -98,7 +98,7 @@ def evaluation_flops(run_settings: RunSettings, counts: Counts, scoring: Scoring
     steps = steps_of_pair * min(settings.equivariance_pairs, num)
     steps += snapshots * settings.curve_steps * min(settings.curve_puzzles, num) * votes
     if search is not None:
-        guessing = search.attempt_steps + (max(search.guesses) - 1) * GUESS_STEPS if search.guesses else 0
+        guessing = search.attempt_steps + (max(search.attempts) - 1) * GUESS_STEPS if search.attempts else 0
         steps += (max(search.max_steps) + guessing) * min(search.num_puzzles, num)
     return passes * max(settings.steps) * set_flops + steps * _step_flops(run_settings, counts.side)
 

@@ -35,7 +35,7 @@ HEAD_WIDTH = max(kind.divisor for kind in POSITIONS.values())
 AT_MOST = {
     **dict.fromkeys(("width", "head_dim", "symbol_head_dim", "swiglu_multiple"), HEAD_WIDTH),
     **dict.fromkeys(("layers", "heads", "symbol_heads", "snapshots", "log_every"), 1),
-    **dict.fromkeys(("h_cycles", "l_cycles", "batch_size", "num_train", "guesses", "attempt_steps"), 2),
+    **dict.fromkeys(("h_cycles", "l_cycles", "batch_size", "num_train", "attempts", "attempt_steps"), 2),
     **dict.fromkeys(("num_puzzles", "curve_puzzles", "equivariance_pairs", "num_test"), 1),
     **dict.fromkeys(("epochs", "steps", "max_steps", "num_augmentations"), 3),
 }

@@ -62,7 +62,8 @@ class Alphabet:
 def as_mirror(source: Mapping[str, Any], root: Path) -> dict[str, Any]:
     """The settings of a source of published files, changed to read them from a folder.
 
-    The folder itself is set as `data_sets.<data_set>.files`; `root` serves functions that look which files it has.
+    The folder itself is set as `data_sets.<data_set>.files`. `root` is not used here, but a task's own function may
+    look which files it has.
     """
     return {**source, "kind": MIRROR}
 
@@ -75,7 +76,9 @@ class Task:
     alphabet: Callable[[int], Alphabet]  # side → the tokens of its grids
     # Where puzzles come from.
     source: Any  # the type of the download stage's setting `source`, a union over `kind`
-    subset: type[Settings]  # settings of the stage choose_puzzles
+    subset: type[
+        Settings
+    ]  # settings of the stage choose_puzzles, with a field `seed`, which is the data set's
     most_augmentations: int | None = None  # of a puzzle; None: any number
     # (source, directory, seed): writes the files that are neither copied nor downloaded → their origins.
     make: Callable[[Any, Path, int], dict[str, Origin]]
@@ -189,9 +192,18 @@ class GridTask(Task):
             raise ValueError(f"{self.name}: blank is {self.blank}, but that of its text {self.text.blank}")
 
     def special_in_answers(self, side: int) -> tuple[int, ...]:
-        """The special tokens that answers may hold, without the blank where an answer fills every blank."""
+        """The special tokens that answers may hold.
+
+        A token whose cells an answer fills, and which it may not put there, is in no answer, such as a blank.
+        """
         tokens = super().special_in_answers(side)
-        return tuple(token for token in tokens if token != self.blank or token >= self.text.least_in_answer)
+        return tuple(
+            token for token in tokens if token >= self.text.least_in_answer or not self._is_open(token, side)
+        )
+
+    def _is_open(self, token: int, side: int) -> bool:
+        """True if an answer fills the cells that hold this token in a question."""
+        return bool(self.is_open(np.full((1, side**2), token, dtype=np.uint8)).all())
 
     def wrong_label(self, questions: Grids, answers: Grids) -> tuple[int, str] | None:
         """The index of the first answer that may not be a label, and the reason; None if all may be.

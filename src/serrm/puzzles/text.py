@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import count
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from jaxtyping import Bool, UInt8
@@ -17,16 +17,20 @@ from jaxtyping import Bool, UInt8
 from serrm.puzzles.notation import Notation
 from serrm.puzzles.raw import Puzzle, Tokens
 
+# Signs between the symbols or fields of users' puzzles (`serrm.reading.symbols`), which can be no symbols themselves.
+SEPARATORS: Final = ",;:|/\\'\"[](){}<>=!`&"
+
 
 @dataclass(frozen=True, kw_only=True)
 class GridText:
     """The square grids of a task as text, a character per cell."""
 
-    # Of the tokens 1, 2, …. If a space is one of them, white space counts when users' puzzles are read; then # must be
-    # the wall, and the last character must be one that only answers have (`serrm.reading.drawings`).
+    # Of the tokens 1, 2, …, none of SEPARATORS. If a space is one of them, white space counts when users' puzzles are
+    # read; then # must be the wall, and the last character must be one that only answers have
+    # (`serrm.reading.drawings`).
     characters: str
-    # The number that stands for token 1 in lists of numbers: in answers, and in questions if the task's `recognises`
-    # accepts rows of numbers, which that of mazes does not.
+    # The number of token 1 where grids are lists of numbers: answers, and the questions of tasks that take such lists
+    # (`GridTask.recognises`).
     first_number: int = 0
     # Tokens of further characters, which are read and never written.
     others: Mapping[str, int] = field(default_factory=dict)
@@ -39,8 +43,17 @@ class GridText:
     # Users' puzzles: (question's symbols, side, answer's symbols) → their notation; None if the task has only this one.
     notation: Callable[[Sequence[str], int, Sequence[str]], Notation] | None = None
 
+    def __post_init__(self) -> None:
+        """Raise ValueError for a character that separates symbols where puzzles are read."""
+        if wrong := sorted({*self.characters} & {*SEPARATORS}):
+            raise ValueError(
+                f"characters: {wrong[0]!r} separates the symbols of puzzles, and can be none itself"
+            )
+
     def parse(self, value: Any) -> Tokens:
-        """The tokens of a published grid: a text without its white space, or n lists of n whole numbers.
+        """The tokens of a published grid: n lists of n whole numbers, or a text.
+
+        White space in a text is left out unless it is a character of the task.
 
         Users' puzzles are read by `serrm.reading` instead.
         """

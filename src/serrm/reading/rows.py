@@ -52,7 +52,8 @@ def find_rows(lines: Sequence[str], start: int) -> Match | None:
 def find_spaced_rows(lines: Sequence[str], start: int) -> Match | None:
     """The grid with spaces for blanks that begins at line `start`; None if there is none.
 
-    A row of spaces at `start` is part of a grid only if whole grids follow, with at most one such row between two.
+    A row of spaces at `start` is part of a grid only if whole grids follow, with one such row
+    between every two or none at all.
     """
     rows = rows_of_spaces(lines[start : start + MAX_ROW])
     if rows is None:

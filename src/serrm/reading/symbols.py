@@ -15,10 +15,11 @@ from serrm.puzzles.task import GridTask
 from serrm.reading.question import WrittenGrid, grid_records, is_drawn, is_grid_size, is_puzzle
 
 MIN_SIDE = 4  # of a grid written in symbols
-MAX_ROW = 35  # symbols that may be a row of a larger grid as well as a puzzle
+MAX_ROW = 35  # largest side of a grid, so a line of more symbols is no row
 MIN_ALONE = 36  # symbols that are a puzzle even beside other text on the line
 DELIMITERS = (",", ";", "\t", "|", "│", "┃", "║")
 FRAME_DELIMITERS = DELIMITERS[3:]  # which may stand at both ends of a row
+# The next two match white space, lines of boxes and characters of `serrm.puzzles.text.SEPARATORS`.
 # Between the symbols of one grid: "53. | .7." or "5/3/.", also with lines of boxes.
 SEPARATORS = re.compile(r"[\s,;:|/\\'\"\[\](){}<>=!`\u2500-\u257F]+")
 # Between the fields of a line, one of which may be a whole puzzle: "name=3, 53..7…, 5.2". The

@@ -44,7 +44,7 @@ def not_behind(_: float, first: Score, *others: Score) -> Judgement:
 
 
 def comparable(_: float, first: Score, second: Score) -> Judgement:
-    """The two differ by less than the margin."""
+    """The two differ by less than the margin; it fails if one is ahead of the other, and they may differ by more."""
     interval = difference(first, second)
     if max(-interval.low, interval.high) < margin(first, second):
         verdict = HOLDS

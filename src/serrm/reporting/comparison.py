@@ -285,7 +285,7 @@ def _others(first: Evaluation, second: Evaluation, lines: Iterable[Line]) -> tup
 
 
 # The fields of an evaluation whose numbers are compared.
-COMPARED: Final = ("sets", "learning_curve", "first_verified", "guesses", "equivariance")
+COMPARED: Final = ("sets", "learning_curve", "first_verified", "attempts", "equivariance")
 # Keys within these fields that are left out: outcomes of single puzzles, which older scores do not have;
 # grids and texts; and the headline steps, whose changes have a sentence of their own.
 NOT_COMPARED: Final = {

@@ -71,7 +71,7 @@ def points(reports: Mapping[str, Report], root: Path) -> list[FlopsPoint]:
 def _of_profile(profile: str, report: Report) -> Iterator[FlopsPoint]:
     for (_, variant), runs in report.results.items():
         scores = {"one attempt": score(runs, "fsr", "9x9")}
-        if searches := [search for run in runs for search in run.guesses[-1:]]:
+        if searches := [search for run in runs for search in run.attempts[-1:]]:
             by_seed = [search_score(search)[:3] for search in searches]
             attempts = f"at most {searches[0].num_attempts:,} attempts"
             scores[attempts] = over_seeds(by_seed, searches[0].num_puzzles)

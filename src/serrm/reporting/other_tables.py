@@ -183,7 +183,7 @@ def searches_of(report: Report) -> dict[tuple[str, str, str], list[Search]]:
     for (data_set, variant), runs in report.results.items():
         for method, of_seeds in (
             ("first verified answer", [run.first_verified for run in runs]),
-            ("guesses", [run.guesses for run in runs]),
+            ("guesses", [run.attempts for run in runs]),
         ):
             if (groups := _same_limits(of_seeds)) and variant in main:
                 side = runs[0].data.side

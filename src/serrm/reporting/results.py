@@ -204,7 +204,8 @@ class Cost(NamedTuple):
 class Report:
     """The results of a profile's runs with their settings, and the differences of these from the paper's.
 
-    `flops` has, by data set and variant, a function from `num_symbols` and `num_positions` to the FLOPs of a step.
+    `flops` has, by data set and variant, a function from `num_symbols` and `num_positions` to the FLOPs of a
+    supervision step at inference.
     `init` has the checkpoint below data/ of every run that does not start from random weights, by the run's name.
     `cost` is a function from task and variant to the cost of the paper's run, or None if there is none.
     """

@@ -25,6 +25,7 @@ from serrm.scoring.schema import (
 )
 
 WORKSPACE: Final = "workspace"
+LOCK: Final = "dvc.lock"
 # The ref of a DVC experiment: the commit it started from, and its name.
 EXPERIMENT_REF: Final = re.compile(r"refs/exps/([0-9a-f]{2}/[0-9a-f]{38})/(.+)")
 
@@ -168,7 +169,41 @@ def _read_workspace(root: Path, profile: str) -> Revision:
         remarks = [
             f"{WORKSPACE}: the scores of {runs} are those below {scores}; `dvc repro` puts them into {metrics}"
         ]
+    if changed := [name for name in _changed_runs(root, params) if name in gathered | differing]:
+        runs = ", ".join(changed) if len(changed) <= 4 else f"{len(changed)} runs"
+        remarks.append(
+            f"{WORKSPACE}: the scores of {runs} are from before the last edit of {PARAMS}; run `dvc repro`"
+        )
     return Revision(WORKSPACE, profile, gathered | differing, params, tuple(remarks))
+
+
+def _changed_runs(root: Path, params: Values) -> list[str]:
+    """The runs whose stages, or those of their data, have other values of params.yaml in dvc.lock than in `params`."""
+    lock = read_yaml(root / LOCK) if (root / LOCK).is_file() else {}
+    is_active = (read_yaml(root / PARAMS) or {}).get("profile") == params.get("profile")
+    if not is_active or not isinstance(lock, dict):
+        return []
+    changed = {
+        name
+        for name, stage in lock.get("stages", {}).items()
+        for key, value in stage.get("params", {}).get(PARAMS, {}).items()
+        if _value_at(params, key) != value
+    }
+    data_stages = ("download", "choose_puzzles", "build_arrays")
+    return [
+        name
+        for name, run in (params.get("runs") or {}).items()
+        if changed
+        & {f"train@{name}", f"evaluate@{name}", *(f"{stage}@{run.get('data_set')}" for stage in data_stages)}
+    ]
+
+
+def _value_at(values: Values, key: str) -> object:
+    """The value at a key with dots; None if there is none."""
+    value: object = values
+    for part in key.split("."):
+        value = value.get(part) if isinstance(value, dict) else None
+    return value
 
 
 def _settings(root: Path, profile: str) -> Values:

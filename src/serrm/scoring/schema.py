@@ -84,7 +84,7 @@ class ScoredSet(_Record):
     num_test_inputs: int | None = None
     """Of ARC-AGI alone."""
     num_votes: int | None = None
-    """Votes per test input, one per augmentation; of ARC-AGI alone."""
+    """Votes per test input, one per puzzle variant; of ARC-AGI alone."""
     steps: dict[int, Scores]
     num_puzzles_after: dict[int, int] | None = None
     """The number of puzzles scored after some numbers of steps, if fewer than `num_puzzles`; in old scores alone."""
@@ -217,7 +217,7 @@ class Evaluation(_Record):
     learning_curve: tuple[CurvePoint, ...] = ()
     first_verified: tuple[ComputePoint, ...] = ()
     """One attempt up to its first verified answer, by limit of steps."""
-    guesses: tuple[ComputePoint, ...] = ()
+    attempts: tuple[ComputePoint, ...] = ()
     """Several attempts, all except the first with guesses, by limit of attempts."""
     equivariance: Equivariance | None = None
     notes: tuple[str, ...] = ()

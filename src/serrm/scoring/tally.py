@@ -1,7 +1,7 @@
 """Scores with their intervals: every metric (`serrm.scoring.metrics`) over the answers of a set, and ARC-AGI's pass@k.
 
 Evaluation adds one batch after another to a tally, one tally per number of supervision steps. On ARC-AGI the
-predictions for all augmentations of a test input, transformed back (`serrm.arrays.arc`), are votes: identical grids are
+predictions for all variants of a test input, transformed back (`serrm.arrays.arc`), are votes: identical grids are
 pooled and ranked by votes, then by mean confidence. A test input counts at k if its answer is among the first k, and a
 puzzle's credit is the fraction of its test inputs that count. (The paper's sections "Sudoku", "Maze" and "ARC-AGI".)
 """
@@ -92,14 +92,14 @@ class ArcTally:
     """The votes of one checkpoint; `answers` has the right answers to each puzzle's test inputs, by its name.
 
     Memory grows with the number of different grids, at most 1.2 kB per grid: 0.5 GB if all 1,000
-    augmentations of 419 test inputs gave different grids of 30 × 30.
+    variants of 419 test inputs gave different grids of 30 × 30.
     """
 
     answers: Mapping[str, Sequence[Grid]]
     pools: dict[tuple[str, int], dict[Key, Pool]] = field(default_factory=dict)
 
     def add(self, puzzle: str, test: int, grid: Grid, confidence: float) -> None:
-        """Count the prediction for one augmentation of a test input. ValueError for a confidence not within 0 to 1."""
+        """Count the prediction for one variant of a test input. ValueError for a confidence not within 0 to 1."""
         assert 0 <= test < len(self.answers[puzzle]), "a test input with an answer"
         add_vote(self.pools.setdefault((puzzle, test), {}), grid, confidence)
 

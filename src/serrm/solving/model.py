@@ -1,7 +1,7 @@
 """The Python API: a model that answers puzzles, loaded from its folder, the package or the Hub.
 
-`import serrm` offers `serrm.load` and `serrm.Model`. `serrm solve`, MLflow's models and the Hub use the same object,
-a `LoadedModel`, which the stages evaluate too.
+`import serrm` offers `serrm.load` and `serrm.Model`. `serrm solve`, MLflow's models and the Hub use a `Model`, too: a
+`LoadedModel`, as the stages evaluate it, with methods for users.
 """
 
 import math
@@ -70,7 +70,7 @@ class Model(LoadedModel):
         Args:
             tokens: grids of I cells, row by row, in the task's alphabet (Sudoku: 1 blank, 2…n+1 digits).
             steps: one or several.
-            task_types: rows of the task-type table, one per augmentation of an ARC puzzle; by default 0.
+            task_types: rows of the task-type table, one per variant of an ARC puzzle; by default 0.
 
         Raises:
             ValueError: a token that the task does not have, no step, or a size that the model cannot take.

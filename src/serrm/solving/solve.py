@@ -1,8 +1,8 @@
 """Answers to puzzles of any task and size, for `serrm solve` and the Python API.
 
 Puzzles of one checkpoint and size share a batch, which stays full as long as there are any (`serrm.inference.search`).
-A Sudoku or a maze is one search; a test input of an ARC puzzle is one search per augmentation that votes on its answer.
-An answer is written as text, CSV or JSON.
+A Sudoku or a maze is one search; a test input of an ARC puzzle is one search per puzzle variant that votes on its
+answer. An answer is written as text, CSV or JSON.
 """
 
 import csv
@@ -39,8 +39,8 @@ FIRST_STEPS = 16  # supervision steps of the first attempt if guesses follow
 ONLY_STEPS = 128  # and if none follow
 PATIENCE = 4  # steps for which a prediction must stay the same if no rule verifies it
 CONFIDENT = 0.9  # softmax probability from which a cell is a hint to the exact solver
-MOST_VOTES = 8  # on an ARC test input: the dihedral augmentations, on which SE-RRM is trained
-AUGMENTATION_LENGTH = 1 + NUM_COLOURS  # numbers of an augmentation of ARC: its transform, and the new colours
+MOST_VOTES = 8  # on an ARC test input: the dihedral variants, on which SE-RRM is trained
+VARIANT_LENGTH = 1 + NUM_COLOURS  # numbers of a variant of an ARC puzzle: its transform, and the new colours
 
 
 class Status(StrEnum):
@@ -401,9 +401,9 @@ class GridPuzzles:
 
 
 class ArcTestInputs:
-    """Test inputs of ARC puzzles, by number, in the augmentations that vote on their answers.
+    """Test inputs of ARC puzzles, by number, in the variants that vote on their answers.
 
-    A model has a row of its task-type table for every augmentation of an ARC puzzle, so it can answer only puzzles that
+    A model has a row of its task-type table for every variant of an ARC puzzle, so it can answer only puzzles that
     it was trained on; its configuration names them in the order of the rows. (Section "ARC-AGI".)
     """
 
@@ -414,14 +414,15 @@ class ArcTestInputs:
         self.num_searches = min(MOST_VOTES, self.evaluation.num_votes)  # of a test input
 
     def searches(self, number: int) -> Iterator[Search]:
-        """A search for each augmentation, with its task type."""
+        """A search for each variant, with its task type."""
         batch = self.evaluation.gather(self.first_row[number], self.num_searches)
         for tokens, task_type in zip(batch.questions, batch.task_types.tolist(), strict=True):
             yield Search(number, tokens, task_type)
 
     def best(self, number: int, done: Sequence[Search]) -> tuple[Search, Cells, str]:
         """The first search whose grid won the vote, as evaluation counts it (`serrm.scoring.tally`)."""
-        originals = [self._without_augmentation(number, found) for found in done]
+        originals = [self._as_given(number, found) for found in done]
+        # Without guesses the last prediction is the answer.
         grids = [decode(found.history[-1], self.side) for found in originals]
         pools: dict[Key, Pool] = {}
         for grid, found in zip(grids, originals, strict=True):
@@ -432,12 +433,12 @@ class ArcTestInputs:
         return (
             originals[first],
             grids[first],
-            f"{pools[winner].num_votes} of {len(done)} augmentations agree",
+            f"{pools[winner].num_votes} of {len(done)} variants agree",
         )
 
-    def _without_augmentation(self, number: int, found: Search) -> Search:
-        """A search with its predictions in the frame of the puzzle, without the augmentation."""
-        # Task types are numbered puzzle · num_variants + augmentation.
+    def _as_given(self, number: int, found: Search) -> Search:
+        """A search with its predictions in the frame of the puzzle as it was given."""
+        # Task types are numbered puzzle · num_variants + variant.
         row = self.first_row[number] + found.task_type % self.evaluation.num_variants
         grids = [self.evaluation.undo(row, prediction[None])[0] for prediction in found.history]
         question = encode(self.questions[number].cells, self.side)
@@ -460,10 +461,10 @@ def arc_refusal(loaded: LoadedModel, question: Question) -> str | None:
 
 
 def arc_evaluation(loaded: LoadedModel, questions: Sequence[Question]) -> ArcEvaluation:
-    """The test inputs of ARC puzzles in all augmentations that a model was trained on; unknown answers are empty."""
+    """The test inputs of ARC puzzles in all variants that a model was trained on; unknown answers are empty."""
     run, side, names = loaded.settings, int(loaded.config["side"]), tuple(loaded.config["puzzles"])
     num_variants = run.arrays.num_augmentations + 1  # with the puzzle itself
-    index = np.zeros((len(names), num_variants, AUGMENTATION_LENGTH), dtype=np.uint8)
+    index = np.zeros((len(names), num_variants, VARIANT_LENGTH), dtype=np.uint8)
     rows = [names.index(question.name) for question in questions]
     numbers, num_inputs = list[int](), Counter[int]()
     for row in rows:

@@ -18,7 +18,7 @@ from typing import Any
 
 import torch
 
-from serrm.arrays import open_stream, training_hash
+from serrm.arrays import check_task, open_stream, training_hash
 from serrm.arrays.stream import Stream, read_ahead
 from serrm.core import devices
 from serrm.core.execution import Execution
@@ -121,6 +121,7 @@ class TrainingRun:
         self.seconds = 0.0  # of training, over all interruptions
         self.peak_memory = 0  # bytes of all processes together, the most before an interruption
         self.device = devices.prepare_device(execution.device, execution.threads, processes)
+        check_task(arrays, run.task)
         self.data_hash = training_hash(arrays)
         examples = open_stream(arrays, run.arrays.num_augmentations, run.arrays.seed, hints=run.train.hints)
         stream = read_ahead(examples, run.train.batch_size)

@@ -155,8 +155,8 @@ class RunSettings(Settings):
     def name(self) -> str:
         """data_set-variant-seed, for log lines and MLflow.
 
-        Files have the run's name in the params file, whose number may differ from the seed
-        (`serrm.config.Params.variant`).
+        Files have the run's name in the params file, whose number is a label that may differ from the seed:
+        `-S runs.NAME.seed=1,2` sweeps seeds under one name.
         """
         return f"{self.data_set}-{self.variant}-s{self.seed}"
 

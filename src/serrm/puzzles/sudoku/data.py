@@ -121,8 +121,10 @@ SudokuSource = Annotated[GeneratedSudoku | MirrorSudoku | HubSudoku, Field(discr
 
 
 class SudokuSubsetSettings(SubsetSettings):
-    """Numbers of puzzles to draw, where `num_test` is of the size trained on."""
+    """Numbers of puzzles to draw."""
 
+    num_test: PositiveInt | None
+    """Test puzzles of the size trained on; null: all, or 512 with `scored: held_out`."""
     num_test_sizes: dict[OtherSize, PositiveInt | None]
     """Test puzzles by grid size; null: all."""
     scored: Scored = "evaluation"
