@@ -78,7 +78,8 @@ def load_snapshot(model: RecurrentModel, path: Path) -> dict[str, int | float]:
     return facts
 
 
-Questions = Stream | PuzzleArrays | ArcEvaluation  # on grids of one size, numbered from 0
+# On grids of one size, numbered from 0. Of a Stream, which is endless, the first `num_examples`.
+Questions = Stream | PuzzleArrays | ArcEvaluation
 # (number of the first question, batch) → rows of the task-type table
 TaskVectorsOf = Callable[[int, Examples], Float[Tensor, "B W"] | None]
 

@@ -1,8 +1,8 @@
 """Faster forms of a model's networks, equal up to rounding: native kernels on CPUs, torch.compile on GPUs.
 
-`accelerate` replaces each network's `forward`, and the model's own by one whose linear maps and SiLUs that no kernel
-runs are reproducible (`serrm.kernels.products`), inside and outside the networks; nothing in models/ depends on it. A
-compiled network has one variant for every shape of its state in evaluation, and two in training, without gradient and
+`accelerate` replaces each network's `forward`. It also wraps the model's, so that linear maps and SiLUs which no kernel
+runs (readouts, an MLP-mixer) are reproducible (`serrm.kernels.products`). Nothing in models/ depends on it. A compiled
+network has one variant for every shape of its state in evaluation, and two in training, without gradient and
 with; networks of the same structure share them, whatever their weights.
 """
 

@@ -67,7 +67,7 @@ class TokenSequence(recurrence.InputEmbedding):
         if task_vectors is not None:
             before = nn.functional.pad(task_vectors, (0, prefix * width - task_vectors.shape[1]))
         embedding = math.sqrt(width) * torch.cat([before.view(len(tokens), prefix, width), grid], dim=1)
-        if self.positions is not None:
+        if self.positions is not None:  # the learned ones
             embedding = embedding + nn.functional.pad(self.positions(), (0, 0, prefix, 0))
         return embedding.to(state.dtype), self.rotation(tokens.shape[1], tokens.device)
 

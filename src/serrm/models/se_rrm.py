@@ -64,7 +64,7 @@ class SymbolPlanes(recurrence.InputEmbedding):
             self.first_plane_token, self.first_plane_token + num_planes, device=tokens.device
         )
         embedding = is_symbol[..., None] * (math.sqrt(num_planes) * self._by_plane(self.symbols, num_planes))
-        if self.positions is not None:  # the same for all symbols
+        if self.positions is not None:  # the learned ones, the same for all symbols
             embedding = embedding + self.positions()[:, None]
         if self.settings.registers:
             registers = self._by_plane(self.registers, num_planes).transpose(0, 1)
