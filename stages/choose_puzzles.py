@@ -1,7 +1,7 @@
 """data/<profile>/raw → data/<profile>/puzzles/<data_set>: seeded subsets as checked, typed Parquet.
 
-Chooses the puzzles to train on and to score. There is one file per set, and one for all
-pairs of ARC-AGI-1 or -2.
+Chooses the puzzles to train on and to score. There is one file per set; of ARC-AGI-1 or -2 one for the pairs of all
+sets.
 """
 
 from pathlib import Path

@@ -283,3 +283,11 @@ def test_an_edit_that_was_not_run_is_named(capsys: pytest.CaptureFixture[str]) -
     assert main(["compare"]) == 0
     remark = f"the scores of {NAME} are from before the last edit of params.yaml"
     assert remark in " ".join(capsys.readouterr().out.split())
+    leave(run(0.3), steps=2)
+    with_tests = {
+        **yaml.safe_load(Path("params.yaml").read_text()),
+        "tests": {"mine": {"data_set": "sudoku"}},
+    }
+    Path("params.yaml").write_text(yaml.safe_dump(with_tests))
+    assert main(["compare"]) == 0
+    assert remark in " ".join(capsys.readouterr().out.split()), "a new test set has not been scored"

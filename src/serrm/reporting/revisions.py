@@ -183,19 +183,28 @@ def _changed_runs(root: Path, params: Values) -> list[str]:
     is_active = (read_yaml(root / PARAMS) or {}).get("profile") == params.get("profile")
     if not is_active or not isinstance(lock, dict):
         return []
+    stages = lock.get("stages", {})
     changed = {
         name
-        for name, stage in lock.get("stages", {}).items()
+        for name, stage in stages.items()
         for key, value in stage.get("params", {}).get(PARAMS, {}).items()
         if _value_at(params, key) != value
     }
-    data_stages = ("download", "choose_puzzles", "build_arrays")
-    return [
-        name
-        for name, run in (params.get("runs") or {}).items()
-        if changed
-        & {f"train@{name}", f"evaluate@{name}", *(f"{stage}@{run.get('data_set')}" for stage in data_stages)}
-    ]
+    tests = {
+        f"read_tests@{name}": tests.get("data_set") for name, tests in (params.get("tests") or {}).items()
+    }
+    changed |= tests.keys() - stages.keys()
+
+    def stages_of(run: str, data_set: str) -> set[str]:
+        of_data = {f"{stage}@{data_set}" for stage in ("download", "choose_puzzles", "build_arrays")}
+        return (
+            {f"train@{run}", f"evaluate@{run}"}
+            | of_data
+            | {name for name in tests if tests[name] == data_set}
+        )
+
+    runs = params.get("runs") or {}
+    return [name for name, run in runs.items() if changed & stages_of(name, run.get("data_set"))]
 
 
 def _value_at(values: Values, key: str) -> object:
