@@ -17,9 +17,9 @@ from serrm.arrays.stream import (
     GridExamples,
     PuzzleArrays,
     Stream,
+    list_test_sets,
     open_arrays,
     read_ahead,
-    test_sets,
 )
 from serrm.datasets.sets import read_puzzle_set
 from serrm.puzzles.settings import HintSettings
@@ -47,7 +47,7 @@ def test_arrays_are_the_puzzles(make_arrays: MakePath) -> None:
         assert np.array_equal(arrays.answers, answers)
         assert len(arrays) == len(questions)
         assert arrays.num_symbols == arrays.side + 2
-    assert test_sets(folder) == ["4x4", "9x9"]
+    assert list_test_sets(folder) == ["4x4", "9x9"]
 
 
 def test_missing_arrays_and_sets_are_named(make_arrays: MakePath, tmp_path: Path) -> None:

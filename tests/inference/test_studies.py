@@ -108,7 +108,7 @@ def test_equivariance_compares_what_was_permuted(loaded: LoadedModel, arrays: Pa
 
 def test_equivariance_is_measured_without_dropout(trained: MakePath, arrays: Path) -> None:
     checkpoint = trained(model={"layers": 1, "h_cycles": 1, "attention_dropout": 0.5})
-    loaded = load_model(checkpoint, CPU, has_dropout=True)
+    loaded = load_model(checkpoint, CPU, keeps_dropout=True)
     asked = symmetric_questions(loaded, arrays)
     assert asked is not None
     assert equivariance(Predictor(loaded, 2), asked, num=4, seed=0).num_identical == 4

@@ -111,4 +111,4 @@ def test_the_papers_models_have_the_published_size(
         model = empty_model(settings, num_symbols, num_task_types=1001)
     assert num_parameters(model) == expected
     table = 0 if model.task_types is None else 1001 * settings.width
-    assert num_parameters(model, has_task_types=True) == expected + table
+    assert num_parameters(model, with_task_types=True) == expected + table

@@ -103,7 +103,7 @@ def test_what_is_exported_and_imported_is_unchanged(make: RunMaker, tmp_path: Pa
     assert loaded.settings == run
     assert loaded.config == read_config(tmp_path / "after") == config
     assert config["parameters"] == num_parameters(loaded.model)
-    assert config["parameters_with_task_types"] == num_parameters(loaded.model, has_task_types=True)
+    assert config["parameters_with_task_types"] == num_parameters(loaded.model, with_task_types=True)
     assert config["imported"] == {"file": "file.pt", "sha256": hash_file(file)}
 
 

@@ -37,8 +37,8 @@ from serrm.arrays.stream import (
     Stream,
     across_epochs,
     find_set,
+    list_test_sets,
     read_metadata,
-    test_sets,
 )
 from serrm.core.randomness import Purpose, keyed_rng
 from serrm.puzzles.arc import grids
@@ -331,5 +331,5 @@ def open_arc_evaluation(arrays: Path, num_variants: int) -> ArcEvaluation:
 
     The model must have been trained with as many variants of each puzzle.
     """
-    (name,) = test_sets(arrays)
+    (name,) = list_test_sets(arrays)
     return ArcEvaluation(open_arc_arrays(arrays, name), num_variants, num_votes=num_variants, name=name)

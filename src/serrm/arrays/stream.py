@@ -113,7 +113,7 @@ def _opened(folder: Path, metadata: dict[str, Any], name: str) -> PuzzleArrays:
     return PuzzleArrays(name, metadata["sets"][name]["side"], questions, answers, metadata["task"])
 
 
-def test_sets(arrays: Path) -> list[str]:
+def list_test_sets(arrays: Path) -> list[str]:
     """Names of a data set's own test sets, smallest grid first."""
     sets = read_metadata(arrays / TEST)["sets"]
     return sorted(sets, key=lambda name: int(sets[name]["side"]))
@@ -122,7 +122,7 @@ def test_sets(arrays: Path) -> list[str]:
 def set_of_side(arrays: Path, side: int) -> str | None:
     """The name of the first of the data set's own test sets with grids of a side; None if there is none."""
     sets = read_metadata(arrays / TEST)["sets"]
-    return next((name for name in test_sets(arrays) if sets[name]["side"] == side), None)
+    return next((name for name in list_test_sets(arrays) if sets[name]["side"] == side), None)
 
 
 # Streams.

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from jaxtyping import Bool
 
-from serrm.arrays.stream import PuzzleArrays, open_arrays, open_file_sets, set_of_side, test_sets
+from serrm.arrays.stream import PuzzleArrays, list_test_sets, open_arrays, open_file_sets, set_of_side
 from serrm.core.devices import prepare_device
 from serrm.core.execution import Execution
 from serrm.core.processes import ALONE, joined_by_torchrun
@@ -20,7 +20,7 @@ from serrm.inference import predict
 from serrm.inference.gallery import Gallery
 from serrm.inference.settings import ScoringSettings, usual_headline_steps
 from serrm.inference.studies import compute_points, equivariance, puzzles_of_trained_size, symmetric_questions
-from serrm.inference.votes import arc_questions, count_votes, pooled, score_task_types
+from serrm.inference.votes import arc_questions, count_votes, pooled, score_arc
 from serrm.kernels.accelerate import accelerate
 from serrm.kernels.precision import arithmetic, resolved_precision
 from serrm.models.layers import DTYPES
@@ -54,7 +54,7 @@ def evaluate(
     has_dropout = run.fidelity.dropout_at_evaluation
     with joined_by_torchrun(execution.device) as processes:
         device = prepare_device(execution.device, execution.threads, processes)
-        loaded = predict.load_model(checkpoint, device, has_dropout=has_dropout)
+        loaded = predict.load_model(checkpoint, device, keeps_dropout=has_dropout)
         compiles = settings.compile and device.type != "cpu"
         accelerate(loaded.model, allows_native=execution.native, compiles=compiles)
         precision = processes.collect(resolved_precision(settings.precision, device))[0]
@@ -65,7 +65,7 @@ def evaluate(
             sets = score_sets(predictor, arrays, run, gallery)
             set_of_trained_size = set_of_side(arrays, loaded.config["side"]) or ""
         else:
-            sets = score_task_types(predictor, arrays, run, gallery)
+            sets = score_arc(predictor, arrays, run, gallery)
             set_of_trained_size = next(iter(sets))
         gallery.share(shared)
         pairs = None
@@ -148,7 +148,7 @@ def score_sets(
     predictor: predict.Predictor, arrays: Path, run: ScoringSettings, gallery: Gallery
 ) -> dict[str, ScoredSet | RefusedSet]:
     """Score every test set of a data set with square grids, by name; those of users' files come last."""
-    of_file: dict[str, str | None] = dict.fromkeys(test_sets(arrays))
+    of_file: dict[str, str | None] = dict.fromkeys(list_test_sets(arrays))
     sets = [open_arrays(arrays, name) for name in of_file]
     for entry in run.tests:
         for puzzles in open_file_sets(arrays, entry):

@@ -63,7 +63,7 @@ class Gallery:
             else:
                 # Padding is neither labelled nor drawn, so only the decoded grids are compared.
                 is_right = np.array_equal(decode(prediction, side), decode(answer, side))
-            # The last batch of a puzzle is that of the most steps.
+            # Of a batch, the predictions after the most steps come last.
             example["is_right"] = bool(is_right)
 
     def share(self, processes: Processes) -> None:

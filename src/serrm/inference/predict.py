@@ -40,11 +40,11 @@ class LoadedModel:
     snapshots: tuple[Path, ...] = ()
 
 
-def load_model(checkpoint: Path, device: torch.device, *, has_dropout: bool = False) -> LoadedModel:
+def load_model(checkpoint: Path, device: torch.device, *, keeps_dropout: bool = False) -> LoadedModel:
     """Load the model of a checkpoint with its EMA weights on `device`, with native kernels where they fit.
 
-    Call `accelerate` again to choose otherwise. `has_dropout` keeps attention dropout active, a fault of the published
-    code that can be switched on. ValueError if the directory is no checkpoint, is damaged, or its
+    Call `accelerate` again to choose otherwise. `keeps_dropout` keeps attention dropout active, a fault of the
+    published code that can be switched on. ValueError if the directory is no checkpoint, is damaged, or its
     weights do not fit its settings.
     """
     check(checkpoint)
@@ -67,7 +67,7 @@ def load_model(checkpoint: Path, device: torch.device, *, has_dropout: bool = Fa
         raise ValueError(f"{checkpoint}: {misfit_of(error)}") from error
     accelerate(model)
     snapshots = tuple(sorted((checkpoint / SNAPSHOTS).glob("*.safetensors")))
-    return LoadedModel(model.to(device).train(has_dropout), settings, config, snapshots)
+    return LoadedModel(model.to(device).train(keeps_dropout), settings, config, snapshots)
 
 
 def load_snapshot(model: RecurrentModel, path: Path) -> dict[str, int | float]:

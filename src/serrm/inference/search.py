@@ -61,7 +61,8 @@ class Search:
 
     The answer is the verified one, else that of the first attempt. `certainty` holds the certainty of every cell of the
     answer, and `history` the predictions of its attempt. `seconds` is the puzzle's share of the time of its batches. An
-    attempt takes the likeliest filling of the queue and begins with the model's initial state.
+    attempt takes the likeliest filling of the queue and begins with the model's initial state. `key` is the caller's
+    number of the puzzle, which the search does not read.
     """
 
     key: int

@@ -9,7 +9,7 @@ from serrm.core.settings import Settings, TaskName, setting_error
 from serrm.scoring.schema import TaskTypeRow
 from serrm.training.settings import Fidelity
 
-GUESS_STEPS = 4  # supervision steps per guess, after which answers have settled
+GUESS_STEPS = 4  # supervision steps of an attempt with guesses, after which answers have settled
 HEADLINE_STEPS = 16  # supervision steps of the paper's tables and of equivariance pairs
 
 
@@ -47,7 +47,7 @@ class EvaluateSettings(Settings):
     batch_size: PositiveInt
     """Batch size for 9×9 puzzles; larger grids get smaller batches."""
     precision: Literal["float32", "bfloat16", "auto"]
-    """Arithmetic; `auto` is the faster one on this machine."""
+    """Arithmetic; `auto` is bfloat16 on a GPU that has it, and on a CPU the faster one."""
     compile: bool
     """Use torch.compile on a GPU."""
     curve_puzzles: NonNegativeInt

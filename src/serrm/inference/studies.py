@@ -148,6 +148,7 @@ def equivariance(
 
     num = min(num, questions.num_examples)
     step = equivariance_steps(predictor.loaded.settings.model.evaluation_steps)
+    # Streams stand for their first `num` questions (`Questions`).
     plain = _predict_alone(
         predictor, Stream(questions.side, questions.num_symbols, num, questions.gather), step
     )

@@ -27,7 +27,7 @@ from serrm.scoring.tally import ArcTally, submission
 Tallies = dict[int, ArcTally]  # by number of supervision steps
 
 
-def score_task_types(
+def score_arc(
     predictor: predict.Predictor, arrays: Path, run: ScoringSettings, gallery: Gallery
 ) -> dict[str, ScoredSet | RefusedSet]:
     """The sets of ARC-AGI: "evaluation" with the right task types, "evaluation, blank task type" and so on.

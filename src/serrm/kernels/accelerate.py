@@ -63,7 +63,7 @@ def accelerate(model: RecurrentModel, *, allows_native: bool = True, compiles: b
         plain = model.forward
 
         def forward(state: State, *args: Any, **kwargs: Any) -> StepOutput:
-            with Reproducible() if _is_reproducible(model, state[0]) else nullcontext():
+            with Reproducible() if _replaces_products(model, state[0]) else nullcontext():
                 return plain(state, *args, **kwargs)
 
         model.forward = forward  # type: ignore[method-assign]
@@ -87,13 +87,13 @@ def implementations(model: RecurrentModel, dtype: torch.dtype) -> set[str]:
     """NATIVE, PYTORCH or both: what runs a model that is not compiled, on states of this dtype."""
     like, networks = model.initial.to(dtype), _fast_networks(model)
     used = {NATIVE if network.runs_native(like) else PYTORCH for network in networks}
-    if networks and _is_reproducible(model, like):  # then the kernels' product runs all linear maps
+    if networks and _replaces_products(model, like):  # then the kernels' product runs all linear maps
         used.add(NATIVE)
     return used or {PYTORCH}
 
 
-def _is_reproducible(model: RecurrentModel, like: Tensor) -> bool:
-    """True if linear maps and SiLUs that no kernel runs are replaced; a compiled network cannot run meanwhile."""
+def _replaces_products(model: RecurrentModel, like: Tensor) -> bool:
+    """True if linear maps and SiLUs that no kernel runs are replaced; torch.compile refuses to run meanwhile."""
     is_allowed = all(network.allows_native for network in _fast_networks(model))
     return is_allowed and is_reproducible(like) and not runs_compiled(model, like.dtype)
 

@@ -31,15 +31,16 @@ def product(a: Float[Tensor, "m k"], b: Float[Tensor, "k n"]) -> Float[Tensor, "
     (num_rows, num_terms), num_columns = a.shape, b.shape[1]
     if num_rows * num_terms * num_columns == 0:
         return a.new_zeros(num_rows, num_columns)
-    lines = F.pad(b.detach(), (0, -num_columns % LANES)).contiguous()
-    out = torch.empty(num_rows, lines.shape[1])
+    # multiply(a, row, step, num_rows, b, num_terms, columns of b, out, threads); columns are whole vectors.
+    padded = F.pad(b.detach(), (0, -num_columns % LANES)).contiguous()
+    out = torch.empty(num_rows, padded.shape[1])
     strides_and_rows = (ctypes.c_int64(number) for number in (*a.stride(), num_rows))
     library(a.dtype).multiply(
         ctypes.c_void_p(a.data_ptr()),
         *strides_and_rows,
-        ctypes.c_void_p(lines.data_ptr()),
+        ctypes.c_void_p(padded.data_ptr()),
         ctypes.c_int64(num_terms),
-        ctypes.c_int64(lines.shape[1]),
+        ctypes.c_int64(padded.shape[1]),
         ctypes.c_void_p(out.data_ptr()),
         ctypes.c_int64(torch.get_num_threads()),
     )

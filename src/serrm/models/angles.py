@@ -47,8 +47,8 @@ def rope2d_odd(num_positions: int, head_dim: int) -> Angles:
     """Angles of RoPE2D with frequencies π/2n, 3π/2n, …, (2n-1)π/2n radians per row or column, n = head_dim/4.
 
     An extension. The cosines of a difference in rows sum to n at 0 rows, to 0 at 1 to 2n-1 rows and to -n at 2n rows,
-    so attention avoids a row that is 2n rows away. `rope2d_linear` cannot tell that row from the cell's own, so it is
-    for grids of at most 2n rows.
+    so attention avoids a row that is 2n rows away. `rope2d_linear` cannot tell that row from the cell's own, so
+    `rope2d_linear` is for grids of at most 2n rows.
     """
     num = head_dim // 4
     return _products(_rows_and_columns(num_positions), math.pi * (_floats(1, 2 * num, 2) / (2 * num)))

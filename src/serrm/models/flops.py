@@ -22,7 +22,7 @@ def num_parameters(
     """Number of a model's parameters without task-type embeddings, counted on device meta."""
     with torch.device("meta"):
         model = empty_model(settings, num_symbols, num_positions=num_positions, num_special=num_special)
-    return recurrence.num_parameters(model, has_task_types=False)
+    return recurrence.num_parameters(model, with_task_types=False)
 
 
 @cache

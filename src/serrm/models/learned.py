@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING, Any
 from jaxtyping import Float
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
     from serrm.models.layers import Rng
 
 
 def learned(num_positions: int, width: int, generator: "Rng") -> Any:
     """A module with a learned vector for each of the positions that the model is trained on."""
-    from torch import nn
+    from torch import Tensor, nn
 
     from serrm.models.layers import truncated_normal
 
@@ -24,7 +22,7 @@ def learned(num_positions: int, width: int, generator: "Rng") -> Any:
             super().__init__()
             self.vectors = nn.Parameter(truncated_normal(num_positions, width, std=1.0, generator=generator))
 
-        def forward(self) -> Float["Tensor", "I D"]:
+        def forward(self) -> Float[Tensor, "I D"]:
             return self.vectors
 
     return LearnedPositions()

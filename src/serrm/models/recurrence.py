@@ -236,7 +236,7 @@ class SupervisionStep:
     max_steps: int  # after which every slot halts
 
 
-def num_parameters(model: RecurrentModel, *, has_task_types: bool = False) -> int:
+def num_parameters(model: RecurrentModel, *, with_task_types: bool = False) -> int:
     """Learned numbers, without or with the task-type table (a buffer, which no count of parameters shows)."""
-    table = model.task_types.numel() if has_task_types and model.task_types is not None else 0
+    table = model.task_types.numel() if with_task_types and model.task_types is not None else 0
     return table + sum(parameter.numel() for parameter in model.parameters())

@@ -110,7 +110,7 @@ class SymbolPlanes(recurrence.InputEmbedding):
 
 
 class PlaneReadout(nn.Module):
-    """Logits `B I K` from the state: one vector for all planes (tied), or a map of K·D features (untied)."""
+    """Logits `B I symbols` from the state: one vector for all K planes (tied), or a map of K·D features (untied)."""
 
     def __init__(self, settings: SeRrmSettings, sizes: ModelSizes, generator: layers.Rng = None) -> None:
         super().__init__()

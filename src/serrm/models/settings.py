@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 # A published fault, which config.py sets where `fidelity.shifted_rope2d` is on. Its angles are those of RoPE2D, which
 # `hrm_trm.TokenSequence.rotation` gives to the wrong positions.
 SHIFTED: Final = "rope2d_shifted"
+# (`data`, because reading an entry given by its place imports it.)
 SEQUENCE_POSITIONS: Final = Entries({**POSITIONS.data, SHIFTED: POSITIONS["rope2d"]})
 # Special tokens of the paper's tasks: pad, and one more, which is blank (Sudoku), wall (maze) or end of grid (ARC).
 NUM_SPECIAL = 2
@@ -56,7 +57,8 @@ class HaltingRule(Settings):
     ) -> "Tensor":
         """Decide which of all B slots halt after an optimiser step; every process decides the same.
 
-        `num_steps` are the supervision steps that each slot's puzzle has had. After `max_steps` it halts in any case.
+        `num_steps` are the supervision steps that each slot's puzzle has had. After `max_steps` the training
+        loop halts it in any case.
         """
         raise NotImplementedError
 

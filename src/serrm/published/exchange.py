@@ -59,7 +59,7 @@ def import_checkpoint(
         "num_symbols": num_symbols,
         "side": side,
         "parameters": num_parameters(model),
-        "parameters_with_task_types": num_parameters(model, has_task_types=True),
+        "parameters_with_task_types": num_parameters(model, with_task_types=True),
     }
     write_checkpoint(target, model.state_dict(), None, config)
     return config

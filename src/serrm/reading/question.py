@@ -23,7 +23,8 @@ class Question:
     """A question: R × C cells, as tokens, or as the colours of an ARC input.
 
     `task` is arc for both ARC-AGIs. `place` is its place in the input, such as puzzles.csv:3, and `text` the question
-    as written there, on one line, in the signs of `notation`. An ARC puzzle has a `name` and demonstrations.
+    as written there, on one line. `notation` has the signs in which its answer is written; an ARC puzzle has none,
+    but a `name` and demonstrations.
     """
 
     task: str

@@ -21,7 +21,8 @@ def changes_of(first: Revision, second: Revision, name: str) -> Iterator[str]:
     first_values, second_values = (
         values_used_by(revision.params, run.name) for revision, run in zip((first, second), runs, strict=True)
     )
-    if runs[0].seed == runs[1].seed:  # joined revisions have the params file of the first, with another seed
+    # A joined revision has the params file of its first part, whose seeds may differ from those of the runs.
+    if runs[0].seed == runs[1].seed:
         for values in (first_values, second_values):
             values.pop(SEED, None)
     if first_values and second_values:

@@ -23,8 +23,8 @@ class Part(NamedTuple):
 
 def by_rule(report: Report, check: Check) -> Iterator[Part]:
     """A part for every task and data set of the check, judged by the check's rule on the models' scores."""
-    for task, name, of_data_set in by_task_and_data_set(report, check):
-        yield judge_by_rule(RULES[check.rule], of_data_set, task, name, check)
+    for task, name, its_report in by_task_and_data_set(report, check):
+        yield judge_by_rule(RULES[check.rule], its_report, task, name, check)
 
 
 def judge_by_rule(rule: Rule, report: Report, task: str, name: str, check: Check) -> Part:
@@ -43,8 +43,8 @@ def judge_by_rule(rule: Rule, report: Report, task: str, name: str, check: Check
 def by_task_and_data_set(report: Report, check: Check) -> Iterator[tuple[str, str, Report]]:
     """Every task of a check and every data set of it that the check reads: task, name of the data set, and its runs."""
     for task in check.tasks:
-        for name, of_data_set in by_data_set(report, task, check):
-            yield task, name, of_data_set
+        for name, its_report in by_data_set(report, task, check):
+            yield task, name, its_report
 
 
 def by_data_set(report: Report, task: str, check: Check) -> Iterator[tuple[str, Report]]:
@@ -111,10 +111,10 @@ def cannot_take(report: Report, check: Check) -> Iterator[Part]:
 def more_steps(report: Report, check: Check) -> Iterator[Part]:
     """A model (the check's one) after more steps than in training against 16 steps, by the same runs."""
     (model,) = check.models
-    for task, name, of_data_set in by_task_and_data_set(report, check):
+    for task, name, its_report in by_task_and_data_set(report, check):
         scores = {
             steps: by_model[model]
-            for steps, by_model in by_steps(of_data_set, task, check).items()
+            for steps, by_model in by_steps(its_report, task, check).items()
             if by_model and steps >= HEADLINE_STEPS
         }
         verdict, evidence = UNTESTED, "More steps than in training were not scored."
@@ -133,8 +133,8 @@ def every_depth(report: Report, check: Check) -> Iterator[Part]:
     *others, last = map(model_name, check.models)
     models = f"{', '.join(others)} and {last}"
     data_sets = [*by_task_and_data_set(report, check)]
-    for task, name, of_data_set in data_sets:
-        for steps, scores in by_steps(of_data_set, task, check).items():
+    for task, name, its_report in data_sets:
+        for steps, scores in by_steps(its_report, task, check).items():
             verdict, evidence = UNTESTED, f"{models} were not scored after so many steps."
             if len(scores) == len(check.models):
                 verdict, deciding = ahead(0.0, *scores.values())
@@ -155,10 +155,10 @@ def by_steps(report: Report, task: str, check: Check) -> dict[int, dict[str, Sco
 
 def augmentations(report: Report, check: Check) -> Iterator[Part]:
     """The first model is not behind the others, where it had fewer augmentations."""
-    for task, name, of_data_set in by_task_and_data_set(report, check):
-        part = judge_by_rule(not_behind, of_data_set, task, name, check)
+    for task, name, its_report in by_task_and_data_set(report, check):
+        part = judge_by_rule(not_behind, its_report, task, name, check)
         if part.verdict != UNTESTED:
-            nums = num_augmentations(of_data_set, task, check.models)
+            nums = num_augmentations(its_report, task, check.models)
             first, *others = nums.values()
             if first >= min(others):
                 part = part._replace(verdict=UNTESTED, evidence=augmentations_text(nums))

@@ -38,6 +38,8 @@ def setting_differences(run: ComposedSettings, paper: ComposedSettings, num_exam
     else:
         run_values["", "epochs"] = _setting_text(train["epochs"])
         paper_values["", "epochs"] = _setting_text(paper_train["epochs"])
+    # Choices of different kinds have different further keys (random has `probability`, q_learning `exploration`), so
+    # each becomes one text, such as "random, probability 0.1".
     for name in CHOICES:
         has_details = any(key.startswith(f"{name} ") for _, key in run_values | paper_values)
         if has_details and _kind(run_values, name) != _kind(paper_values, name):

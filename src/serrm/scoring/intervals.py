@@ -63,7 +63,8 @@ def newcombe_correlation(first: Float[np.ndarray, " N"], second: Float[np.ndarra
     With a, b, c and d the numbers of puzzles solved by both, only the first, only the second and neither, it is
     ad − bc over √((a+b)(c+d)(a+c)(b+d)), where a positive ad − bc is first reduced by N/2, at most to zero. Sums in
     place of counts extend it to credits between 0 and 1, as on ARC-AGI with several test inputs and in means of seeds.
-    The interval is then rather too wide, because Wilson intervals have the largest variance of a given mean.
+    The interval is then rather too wide, because a Wilson interval takes outcomes as 0 or 1, which have the largest
+    variance for their mean.
     """
     num, num_first, num_second = len(first), float(first.sum()), float(second.sum())
     assert num == len(second), "outcomes of the same puzzles"

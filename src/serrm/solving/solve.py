@@ -86,7 +86,8 @@ class Answer:
     seconds: float = 0.0
     remark: str = ""
     trace: Trace | None = None
-    notation: Notation | None = None  # the signs of the question, which the answer uses too
+    # The signs of the answer: those of the question, but digits and letters for lists of numbers.
+    notation: Notation | None = None
 
     @property
     def grid(self) -> Integer[np.ndarray, "_ _"]:
@@ -104,7 +105,7 @@ class Answer:
 
     @property
     def answer(self) -> str:
-        """The answer as text in the signs of its question, an ARC grid as rows of JSON; empty without one."""
+        """The answer as text in the signs of `notation`, an ARC grid as rows of JSON; empty without one."""
         if self.cells is None:
             return ""
         if self.task == ARC:
@@ -124,7 +125,7 @@ class Answer:
         return f'<table style="border-collapse:collapse">{table}</table><p>{escape(status_line(self))}</p>'
 
     def _signs(self) -> list[list[str]]:
-        """The rows of the answer in the signs of its question; none without an answer."""
+        """The rows of the answer in the signs of `notation`; none without an answer."""
         if self.cells is None:
             return []
         if self.task == ARC:

@@ -1,4 +1,4 @@
-"""`python -m serrm.training`: one training run with the core packages alone, without DVC and MLflow.
+"""`python -m serrm.training`: one training run with the required dependencies alone, without DVC and MLflow.
 
 The exit code is 0 if it finished, 75 if it stopped early and the same command continues it, 1 after a failure.
 """

@@ -56,7 +56,7 @@ class Tally:
     loss: Tensor
     num_halted: Tensor
     num_solved: Tensor
-    num_optimiser_steps: int = 0
+    num_added: int = 0  # optimiser steps
     log: dict[str, Tensor] = field(default_factory=dict)  # what the family reports
 
 
@@ -114,10 +114,10 @@ class Trainer:
         return {
             "step": self.step,
             "samples": self.slots.num_drawn,
-            "loss": float(tally.loss) / max(1, tally.num_optimiser_steps),
+            "loss": float(tally.loss) / max(1, tally.num_added),
             "train_fsr": float(tally.num_solved) / max(1.0, float(tally.num_halted)),
             "learning_rate": rate,
-            **{name: float(total) / max(1, tally.num_optimiser_steps) for name, total in tally.log.items()},
+            **{name: float(total) / max(1, tally.num_added) for name, total in tally.log.items()},
         }
 
     def _training_step(self) -> float:
@@ -208,7 +208,7 @@ class Trainer:
         for name, value in zip(log, counts[2:], strict=True):
             tally.log[name] = tally.log.get(name, 0) + value
         tally.num_halted += int(slots.is_halted.sum())
-        tally.num_optimiser_steps += 1
+        tally.num_added += 1
 
     def _update(self, task_gradients: Float[Tensor, "b W"] | None, rate: float) -> None:
         """Update weights, task types and EMA at this learning rate."""

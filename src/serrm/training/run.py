@@ -2,7 +2,8 @@
 
 Unfinished runs are in a scratch folder named after the digest of their settings, outside everything DVC manages. The
 same command resumes; a changed setting starts a new run. The folder holds the settings too, so that it can be copied to
-another machine and back; the caller removes it once the result is in place.
+another machine and back. The stage `train` removes it once the result is in place; `python -m serrm.training` leaves
+it.
 """
 
 import json
@@ -83,9 +84,9 @@ def train(
     """Train `run` on `arrays` and leave the checkpoint in `target`; returns its config.json.
 
     Under torchrun all processes call this together, and the first one writes. The last checkpoint stays in `scratch`,
-    so calling again trains no further. Raises Interrupted, in the first process, after `execution.max_seconds`,
-    SIGTERM or Ctrl-C, with a checkpoint in `scratch`; ValueError if the loss explodes. The other processes then return
-    the config of that checkpoint. All need the same `scratch`, as each reads the checkpoint from which it resumes.
+    so calling again trains no further. All need the same `scratch`, as each reads the checkpoint from which it resumes.
+    After `execution.max_seconds`, SIGTERM or Ctrl-C there is a checkpoint in `scratch`; the first process then raises
+    Interrupted, and the others return the config of this checkpoint. ValueError if the loss explodes.
     """
     end = time.monotonic() + (execution.max_seconds or math.inf)
     with stop_requests() as requests, joined_by_torchrun(execution.device) as processes:
@@ -214,7 +215,7 @@ class TrainingRun:
             "side": trainer.stream.side,
             "puzzles": list(trainer.stream.puzzle_names),
             "parameters": num_parameters(trainer.model),
-            "parameters_with_task_types": num_parameters(trainer.model, has_task_types=True),
+            "parameters_with_task_types": num_parameters(trainer.model, with_task_types=True),
             "training": {
                 "steps": trainer.step,
                 "samples": trainer.slots.num_drawn,
@@ -273,8 +274,8 @@ class TrainingRun:
     def _save(self) -> None:
         """Write a checkpoint; all processes wait until it is there. ValueError if one of its numbers is not finite."""
         tally = self.trainer.tally
-        if tally.num_optimiser_steps:
-            self._check_loss(float(tally.loss) / tally.num_optimiser_steps)
+        if tally.num_added:
+            self._check_loss(float(tally.loss) / tally.num_added)
         if not self.trainer.is_sound():
             raise self._diverged("weights or states are not finite")
         state = self.trainer.state_dict() | {"records": self.records}

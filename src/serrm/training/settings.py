@@ -81,8 +81,8 @@ class TrainSettings(Settings):
     ema: float = Field(ge=0, lt=1)
     """Decay of the EMA that is evaluated; 0 evaluates the raw weights."""
     precision: Literal["float32", "bfloat16", "auto"] = "float32"
-    """Arithmetic of states and products; weights and optimiser are always float32; `auto` is the faster one on this
-    machine."""
+    """Arithmetic of states and products; weights and optimiser are always float32; `auto` is bfloat16
+    on a GPU that has it, and on a CPU the faster one."""
     compile: bool = False
     """Use torch.compile on a GPU."""
     snapshots: NonNegativeInt = 0

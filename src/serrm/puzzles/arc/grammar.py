@@ -66,7 +66,7 @@ class Family:
 
 @dataclass(frozen=True)
 class Rule:
-    """A recolouring, then up to two operations with their colours (0: none); either may be missing.
+    """At most two parts: a recolouring, which comes first, and operations with their colours (0: none).
 
     `recoloured` are pairs of a colour and its replacement, for colours that occur in questions.
     """
