@@ -10,6 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
+from serrm.kernels import products
+from serrm.kernels.accelerate import accelerate, may_run_native
+from serrm.kernels.cpu.build import has_kernels
 from serrm.models.build import build_model
 from serrm.training.adam_atan2 import AdamAtan2
 from serrm.training.base import trained_parameters
@@ -209,3 +212,24 @@ def test_sign_sgd_is_the_authors(authors: dict[str, np.ndarray]) -> None:
     ):
         update_rows(table, torch.from_numpy(rows), torch.from_numpy(gradients), lr=0.05, weight_decay=0.1)
         np.testing.assert_allclose(table.numpy(), after, rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("allows_native", [True, False])
+def test_native_kernels_can_be_switched_off_in_every_product(
+    allows_native: bool, make_settings: MakeSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of Muon and of the task types are no networks' (`native: false` in machine.yaml)."""
+    calls = []
+    used = products.library
+    monkeypatch.setattr(products, "library", lambda dtype: calls.append(dtype) or used(dtype))
+    model = build_model(make_settings(), 6, seeded(0))
+    accelerate(model, allows_native=allows_native)
+    optimizer = build_muon(model, (0.9, 0.95), 0.1)
+    for p in model.networks.parameters():
+        p.grad = torch.ones_like(p)
+    optimizer.step()
+    rows = torch.tensor([0, 1])
+    update_rows(
+        torch.zeros(2, 3), rows, torch.ones(2, 3), lr=0.1, weight_decay=0.0, is_native=may_run_native(model)
+    )
+    assert bool(calls) == (allows_native and has_kernels(torch.float32))

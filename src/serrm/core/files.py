@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+from pydantic import ValidationError
+
 from serrm.core.settings import Settings
 
 T = TypeVar("T")
@@ -33,8 +35,6 @@ def parse_file(path: Path, parser: Callable[[bytes], T]) -> T:
 
 def parse_content(content: bytes, name: str, parser: Callable[[bytes], T]) -> T:
     """Parse content with a pydantic parser. ValueError with `name` and the first key that is missing or wrong."""
-    from pydantic import ValidationError  # not needed by those who only write
-
     try:
         return parser(content)
     except ValidationError as error:

@@ -1,8 +1,8 @@
 """The precision of a run, and a description of its arithmetic.
 
 `precision: auto` is bfloat16 on a GPU that has it. On a CPU it is one decision per machine, by the rates of the
-kernels' own products, because not every CPU with bfloat16 instructions multiplies faster with them. The rates are
-measured when the kernels are first needed and kept beside them, so all trainings and evaluations on it have the same
+kernels' own products, because not every CPU with bfloat16 instructions multiplies faster with them. They are
+measured when `auto` is first resolved there and kept beside the kernels, so all trainings and evaluations have the same
 precision, whatever else runs.
 """
 

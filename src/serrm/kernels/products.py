@@ -24,14 +24,17 @@ def is_reproducible(like: Tensor) -> bool:
     return like.dtype == torch.float32 and like.device.type == "cpu" and has_kernels(like.dtype)
 
 
-def product(a: Float[Tensor, "m k"], b: Float[Tensor, "k n"]) -> Float[Tensor, "m n"]:
-    """a·b, reproducible where `is_reproducible`; without gradient there."""
-    if not is_reproducible(a) or b.dtype != a.dtype:
+def product(
+    a: Float[Tensor, "m k"], b: Float[Tensor, "k n"], *, is_native: bool = True
+) -> Float[Tensor, "m n"]:
+    """a·b, reproducible where `is_reproducible`; without gradient there. PyTorch's if not `is_native`."""
+    if not is_native or not is_reproducible(a) or b.dtype != a.dtype:
         return a @ b
     (num_rows, num_terms), num_columns = a.shape, b.shape[1]
     if num_rows * num_terms * num_columns == 0:
         return a.new_zeros(num_rows, num_columns)
-    # multiply(a, row, step, num_rows, b, num_terms, columns of b, out, threads); columns are whole vectors.
+    # The arguments in C++: a with the strides of its rows and columns and the number of rows; b, whose rows are whole
+    # vectors, with its numbers of rows and columns; the output; the number of threads.
     padded = F.pad(b.detach(), (0, -num_columns % LANES)).contiguous()
     out = torch.empty(num_rows, padded.shape[1])
     strides_and_rows = (ctypes.c_int64(number) for number in (*a.stride(), num_rows))

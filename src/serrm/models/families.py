@@ -1,7 +1,7 @@
 """The families of models by name, in the order of tables; colours and markers of figures follow the same order.
 
 A family is its settings, with what else differs from family to family (`serrm.models.settings.FamilySettings`). A
-custom family is a separate module and an entry here, so that it repeats no run of another family
+custom family is a separate module and an entry here, so that adding it trains no other run again
 (docs/decisions/021-code-by-hash.md). Nothing here imports torch.
 """
 

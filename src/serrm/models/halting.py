@@ -1,7 +1,7 @@
 """The halting rules by name: when a slot of the batch takes its next puzzle (paper, section 3).
 
 A rule is its settings, with what it does (`serrm.models.settings.HaltingRule`). A custom rule is a separate
-module and an entry here, so that it repeats no run with another rule (docs/decisions/021-code-by-hash.md). Nothing here
+module and an entry here, so that adding it trains no other run again (docs/decisions/021-code-by-hash.md). Nothing here
 imports torch.
 """
 

@@ -1,8 +1,8 @@
 """SE-RRM (paper, section 2.3): one state Z of `B I K D`, tied symbol embeddings, attention over both axes.
 
-Only what differs from the other models is here: how symbols become planes, the third sublayer, and the readout that
-maps every (position, symbol) to one logit. A plane is the part of Z that belongs to one symbol, and a usual symbol is
-one that is not special (pad, blank, …).
+Only what differs from the other models is here: how symbols become planes, the attention over symbols, and the readout
+that maps every (position, symbol) to one logit. A plane is the part of Z that belongs to one symbol, and a usual symbol
+is one that is not special (pad, blank, …).
 """
 
 import math

@@ -37,6 +37,7 @@ class HaltingRule(Settings):
     """
 
     needs_q_head: ClassVar[bool] = False  # reads halting logits and trains them by `loss`
+    # For type checkers alone: subclasses declare the field, at their place in the order.
     if TYPE_CHECKING:
         kind: str
 

@@ -37,6 +37,7 @@ from torch import Tensor
 
 from serrm.arrays.stream import Stream
 from serrm.core.processes import ALONE, Processes
+from serrm.kernels.accelerate import may_run_native
 from serrm.models.layers import DTYPES
 from serrm.models.recurrence import RecurrentModel, SupervisionStep
 from serrm.training.base import trained_parameters
@@ -227,7 +228,8 @@ class Trainer:
         assert table is not None and settings is not None
         rows, gradients = self.processes.gather(self.slots.task_types), self.processes.gather(gradients)
         lr = settings.learning_rate * rate / self.settings.learning_rate  # the same schedule
-        update_rows(table, rows, gradients, lr=lr, weight_decay=settings.weight_decay)
+        is_native = may_run_native(self.model)
+        update_rows(table, rows, gradients, lr=lr, weight_decay=settings.weight_decay, is_native=is_native)
 
     @torch.no_grad()
     def _update_ema(self) -> None:

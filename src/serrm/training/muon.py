@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -27,9 +28,16 @@ class Muon(torch.optim.Optimizer):
     """
 
     def __init__(
-        self, params: Iterable[Tensor], lr: float, momentum: float = 0.95, weight_decay: float = 0.0
+        self,
+        params: Iterable[Tensor],
+        lr: float,
+        momentum: float = 0.95,
+        weight_decay: float = 0.0,
+        *,
+        is_native: bool = False,
     ) -> None:
         super().__init__(params, {"lr": lr, "momentum": momentum, "weight_decay": weight_decay})
+        self.is_native = is_native
 
     @torch.no_grad()
     def step(self, closure: None = None) -> None:  # type: ignore[override]
@@ -40,20 +48,26 @@ class Muon(torch.optim.Optimizer):
                 if not state:
                     state["mean"] = torch.zeros_like(p)
                 state["mean"].lerp_(p.grad, 1 - group["momentum"])
-                update = orthogonalised(p.grad.lerp(state["mean"], group["momentum"]))
+                update = orthogonalised(
+                    p.grad.lerp(state["mean"], group["momentum"]), is_native=self.is_native
+                )
                 p.mul_(1 - group["lr"] * group["weight_decay"])
                 p.add_(update, alpha=-0.2 * math.sqrt(max(p.shape)) * group["lr"])
 
 
-def orthogonalised(matrix: Float[Tensor, "m n"]) -> Float[Tensor, "m n"]:
-    """The matrix with all singular values brought near 1, by five Newton-Schulz steps of degree 5 (Jordan 2024)."""
+def orthogonalised(matrix: Float[Tensor, "m n"], *, is_native: bool = False) -> Float[Tensor, "m n"]:
+    """The matrix with all singular values brought near 1, by five Newton-Schulz steps of degree 5 (Jordan 2024).
+
+    If `is_native`, the native kernels multiply where they can.
+    """
+    multiply = partial(product, is_native=is_native)
     is_tall = matrix.shape[0] > matrix.shape[1]
     x = matrix.T if is_tall else matrix
     norm = x.square().sum(1).sum().clamp(min=TINY)
     x = x * norm.rsqrt()
     for _ in range(NEWTON_SCHULZ_STEPS):
-        gram = product(x, x.T)
-        x = QUINTIC[0] * x + product(QUINTIC[1] * gram + QUINTIC[2] * product(gram, gram), x)
+        gram = multiply(x, x.T)
+        x = QUINTIC[0] * x + multiply(QUINTIC[1] * gram + QUINTIC[2] * multiply(gram, gram), x)
     return x.T if is_tall else x
 
 
@@ -73,7 +87,7 @@ class MuonAtan2:
         is_native: bool = False,
     ) -> None:
         self.optimizers = {
-            "muon": Muon(matrices, 0.0, weight_decay=weight_decay),
+            "muon": Muon(matrices, 0.0, weight_decay=weight_decay, is_native=is_native),
             "adam_atan2": AdamAtan2(other_parameters, 0.0, betas, weight_decay, is_native=is_native),
         }
 

@@ -1,6 +1,6 @@
 """The optimisers by name.
 
-A custom optimiser is a separate module and an entry here, so that it repeats no run with another optimiser
+A custom optimiser is a separate module and an entry here, so that adding it trains no other run again
 (docs/decisions/021-code-by-hash.md). Nothing here imports torch.
 """
 

@@ -1,6 +1,6 @@
 """The schedules of the learning rate by name.
 
-A custom schedule is a separate module and an entry here, so that it repeats no run with another schedule
+A custom schedule is a separate module and an entry here, so that adding it trains no other run again
 (docs/decisions/021-code-by-hash.md). Nothing here imports torch.
 """
 

@@ -15,6 +15,7 @@ def update_rows(
     *,
     lr: float,
     weight_decay: float,
+    is_native: bool = False,
 ) -> None:
     """Sign-SGD with decoupled weight decay: update each row that occurs in `rows` once, by its summed gradients.
 
@@ -26,5 +27,5 @@ def update_rows(
     is_same = rows[:, None] == rows
     first = is_same.int().argmax(1)  # the first index with the same row
     # A matrix product adds in a fixed order; adding rows in place on a GPU does not.
-    summed = product(is_same.to(table.dtype), gradients.to(table.dtype))
+    summed = product(is_same.to(table.dtype), gradients.to(table.dtype), is_native=is_native)
     table[rows] = table[rows] * (1 - lr * weight_decay) - lr * summed[first].sign()
