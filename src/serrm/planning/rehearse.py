@@ -174,7 +174,7 @@ def rehearse(params: Params, root: Path, folder: Path, execution: Execution) -> 
 def _run(stage: str, name: str, root: Path, folder: Path) -> tuple[str, float]:
     command = [sys.executable, "-m", "stages", stage, *([] if (name, stage) in (CODE, TABLES) else [name])]
     environment = os.environ | {
-        "PYTHONPATH": os.pathsep.join([str(root / "src"), str(root), os.environ.get("PYTHONPATH", "")]),
+        "PYTHONPATH": os.pathsep.join([str(root), os.environ.get("PYTHONPATH", "")]),
         "MLFLOW_TRACKING_URI": f"sqlite:///{folder / 'mlflow.db'}",
         "TORCHINDUCTOR_CACHE_DIR": str(folder / "compiled"),
     }

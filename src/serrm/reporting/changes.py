@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from serrm.reporting.revisions import Revision
+from serrm.reporting.revisions import Revision, value_at
 
 NUM_CHANGES: Final = 4  # settings or runs named in a line
 RUN: Final = "run."  # begins the keys of a run's own section, in place of `runs.NAME.`
@@ -58,10 +58,7 @@ def values_used_by(settings: Mapping[str, Any], name: str) -> dict[str, Any]:
         *(("tests", key) for key, entry in tests.items() if entry.get("data_set") == data_set),
     ]
     for keys in sections:
-        value: Any = settings
-        for key in keys:
-            value = value.get(key) if isinstance(value, Mapping) else None
-        result |= _by_dotted_key(value, ".".join(keys))
+        result |= _by_dotted_key(value_at(settings, keys), ".".join(keys))
     return result | _by_dotted_key(run, RUN.removesuffix("."))
 
 

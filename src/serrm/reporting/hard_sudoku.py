@@ -16,6 +16,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from serrm.models.families import FAMILIES
+from serrm.puzzles.sudoku.data import SUBSTITUTED
 from serrm.reporting import figures, formats
 from serrm.reporting.paper import load_paper, model_name
 from serrm.reporting.results import Report, over_seeds, score, search_score, total_flops
@@ -92,7 +93,7 @@ def _of_profile(profile: str, report: Report) -> Iterator[FlopsPoint]:
                 high=result.high,
                 num_puzzles=result.num_puzzles,
                 has_search=attempts != "one attempt",
-                puzzles=SUBSTITUTE if "replaced by a substitute" in runs[0].data.source else OWN_TEST_FILE,
+                puzzles=SUBSTITUTE if SUBSTITUTED in runs[0].data.source else OWN_TEST_FILE,
                 source=f"reports/{profile}/metrics.json",
             )
 

@@ -7,15 +7,17 @@ commas are one revision with the runs of all, such as the seeds of a sweep's poi
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import yaml
 
 from serrm.config import Values, read_yaml
 from serrm.core.project import PARAMS, PROFILES, Layout, git
+from serrm.planning.forecast import DATA_SET_STAGES, TEST_STAGE
+from serrm.planning.leftovers import LOCK
 from serrm.scoring.schema import (
     METRICS_FILE,
     Evaluation,
@@ -25,7 +27,6 @@ from serrm.scoring.schema import (
 )
 
 WORKSPACE: Final = "workspace"
-LOCK: Final = "dvc.lock"
 # The ref of a DVC experiment: the commit it started from, and its name.
 EXPERIMENT_REF: Final = re.compile(r"refs/exps/([0-9a-f]{2}/[0-9a-f]{38})/(.+)")
 
@@ -165,14 +166,13 @@ def _read_workspace(root: Path, profile: str) -> Revision:
         raise UnknownRevision(f"{WORKSPACE} has neither {metrics} nor {scores}: `dvc repro` makes them")
     remarks = []
     if differing and gathered:
-        runs = ", ".join(differing) if len(differing) <= 4 else f"{len(differing)} runs"
         remarks = [
-            f"{WORKSPACE}: the scores of {runs} are those below {scores}; `dvc repro` puts them into {metrics}"
+            f"{WORKSPACE}: the scores of {_few(differing)} are those below {scores}; "
+            f"`dvc repro` puts them into {metrics}"
         ]
     if changed := [name for name in _changed_runs(root, params) if name in gathered | differing]:
-        runs = ", ".join(changed) if len(changed) <= 4 else f"{len(changed)} runs"
         remarks.append(
-            f"{WORKSPACE}: the scores of {runs} are from before the last edit of {PARAMS}; run `dvc repro`"
+            f"{WORKSPACE}: the scores of {_few(changed)} are from before the last edit of {PARAMS}; run `dvc repro`"
         )
     return Revision(WORKSPACE, profile, gathered | differing, params, tuple(remarks))
 
@@ -188,31 +188,29 @@ def _changed_runs(root: Path, params: Values) -> list[str]:
         name
         for name, stage in stages.items()
         for key, value in stage.get("params", {}).get(PARAMS, {}).items()
-        if _value_at(params, key) != value
+        if value_at(params, key.split(".")) != value
     }
-    tests = {
-        f"read_tests@{name}": tests.get("data_set") for name, tests in (params.get("tests") or {}).items()
-    }
+    tests = {f"{TEST_STAGE}@{name}": entry for name, entry in (params.get("tests") or {}).items()}
     changed |= tests.keys() - stages.keys()
-
-    def stages_of(run: str, data_set: str) -> set[str]:
-        of_data = {f"{stage}@{data_set}" for stage in ("download", "choose_puzzles", "build_arrays")}
-        return (
-            {f"train@{run}", f"evaluate@{run}"}
-            | of_data
-            | {name for name in tests if tests[name] == data_set}
-        )
-
-    runs = params.get("runs") or {}
-    return [name for name, run in runs.items() if changed & stages_of(name, run.get("data_set"))]
+    changed_data = {stage.partition("@")[2] for stage in changed if stage.startswith(DATA_SET_STAGES)}
+    changed_data |= {tests[stage].get("data_set") for stage in changed & tests.keys()}
+    return [
+        name
+        for name, run in (params.get("runs") or {}).items()
+        if changed & {f"train@{name}", f"evaluate@{name}"} or run.get("data_set") in changed_data
+    ]
 
 
-def _value_at(values: Values, key: str) -> object:
-    """The value at a key with dots; None if there is none."""
-    value: object = values
-    for part in key.split("."):
-        value = value.get(part) if isinstance(value, dict) else None
-    return value
+def value_at(values: Any, keys: Iterable[str]) -> Any:
+    """The value at nested keys; None if there is none."""
+    for key in keys:
+        values = values.get(key) if isinstance(values, Mapping) else None
+    return values
+
+
+def _few(names: Collection[str]) -> str:
+    """The names of a few runs, or the number of many."""
+    return ", ".join(names) if len(names) <= 4 else f"{len(names)} runs"
 
 
 def _settings(root: Path, profile: str) -> Values:

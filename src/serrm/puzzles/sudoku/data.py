@@ -131,6 +131,8 @@ class SudokuSubsetSettings(SubsetSettings):
     """Test puzzles, or validation puzzles for choosing settings."""
 
 
+# In the words of a source whose test puzzles are not those of Sudoku-Extreme.
+SUBSTITUTED: Final = "its 9×9 test puzzles are replaced by a substitute"
 PUBLISHED = (
     *raw.hugging_face(
         "sapientinc/sudoku-extreme",
@@ -295,8 +297,7 @@ def in_words(source: AnySudokuSource, subset: SudokuSubsetSettings) -> str:
     if subset.scored == "held_out":
         return f"{text}; scored on 9×9 validation puzzles"
     if isinstance(source, MirrorSudoku) and source.folder_9x9 != FOLDER_EXTREME:
-        text += "; its 9×9 test puzzles are replaced by a substitute, other public puzzles with the training "
-        text += "puzzles' distribution of ratings"
+        text += f"; {SUBSTITUTED}, other public puzzles with the training puzzles' distribution of ratings"
     if source.num_16x16:
         least, most = (256 - clues for clues in reversed(source.clues_16x16))
         text += f"; generated 16×16 puzzles with {least} to {most} blanks and one solution "
