@@ -39,13 +39,16 @@ inline void pack_left(const number* from, int64_t row, int64_t rows, int64_t col
         }
 }
 
-// How the product of a weight's gradient is done: the narrower side stands left, in groups of columns.
+// How the product of a weight's gradient is done. Operands are brought into order, the narrower side as the left one; a sum
+// for every narrow column, in lines along the wide side. Float32 numbers of a narrow side of one panel are read where they
+// stand instead, the wide side as the left operand: lines are then along the narrow side.
 struct Gradient {
     int64_t num_narrow, num_wide;
     bool is_turned;  // the wide side is the output's: dy
     bool is_gated;
     int64_t each;  // columns of the wide side in a block
     float* sums;   // of the blocks, one behind the other
+    bool in_place() const { return PER_UNIT == 1 && num_narrow <= PANEL; }
 };
 
 // A gradient of num_out × num_in numbers, with its sums at `sums`.
@@ -54,10 +57,31 @@ inline Gradient gradient_of(int64_t num_out, int64_t num_in, bool is_gated, int6
     return {std::min(num_out, num_in), wide, num_out > num_in, is_gated, std::min(WIDTH, share), sums};
 }
 
+// Hands a product to `call` with what is to be done with its sums, which stand at `to` in lines of `line`.
+template <class Call>
+inline void store_or_add(bool is_first, float* to, int64_t line, Call call) {
+    if (is_first)
+        call(StoreSums<false>{to, line});
+    else
+        call(StoreSums<true>{to, line});
+}
+
+// `add_gradient` where both operands are read in place.
+inline void add_gradient_in_place(const Gradient& g, const number* narrow, const number* wide, int64_t rows, bool is_first) {
+#pragma omp for schedule(dynamic)
+    for (int64_t c = 0; c < g.num_wide; c += g.each)
+        for (int64_t s = 0; s < rows; s += SUMMED)
+            store_or_add(is_first && s == 0, g.sums + c * g.num_narrow, g.num_narrow, [&](auto done) {
+                product(units(wide + s * g.num_wide + c), 1, g.num_wide, std::min(g.each, g.num_wide - c),
+                        units(narrow + s * g.num_narrow), std::min(SUMMED, rows - s), g.num_narrow, done, g.num_narrow);
+            });
+}
+
 // Adds Σ over `rows` of dy ⊗ x to the sums, which the first rows overwrite. To be called by all threads of a parallel region.
 inline void add_gradient(const Gradient& g, const number* dy, const number* x, int64_t rows, bool is_first,
                          GradientScratch& own) {
     const number *narrow = g.is_turned ? x : dy, *wide = g.is_turned ? dy : x;
+    if (g.in_place()) return add_gradient_in_place(g, narrow, wide, rows, is_first);
     const int64_t groups = (g.num_narrow + GROUP - 1) / GROUP, size = group_size(SUMMED);
     const int64_t blocks = (rows + SUMMED - 1) / SUMMED;
     unit* all_left;  // of all threads
@@ -79,17 +103,11 @@ inline void add_gradient(const Gradient& g, const number* dy, const number* x, i
             const int64_t at_once = HAS_TILES ? g.num_narrow : GROUP;
             const Left by_column = HAS_TILES ? Left{left, size, 1} : Left{left, 1, GROUP};
             for (int64_t n = 0; n < width; n += panel_width(width - n))
-                for (int64_t i = 0; i < g.num_narrow; i += at_once) {
-                    const int64_t here = std::min(at_once, g.num_narrow - i), columns = panel_width(width - n);
-                    const unit* group = by_column.at + i / GROUP * size;
-                    float* to = sums + i * width + n;
-                    if (is_first && block == 0)
-                        product(group, by_column.row, by_column.step, here, right + n * lines, lines, columns,
-                                StoreSums<false>{to, width});
-                    else
-                        product(group, by_column.row, by_column.step, here, right + n * lines, lines, columns,
-                                StoreSums<true>{to, width});
-                }
+                for (int64_t i = 0; i < g.num_narrow; i += at_once)
+                    store_or_add(is_first && block == 0, sums + i * width + n, width, [&](auto done) {
+                        product(by_column.at + i / GROUP * size, by_column.row, by_column.step,
+                                std::min(at_once, g.num_narrow - i), right + n * lines, lines, panel_width(width - n), done);
+                    });
         }
     }
 }
@@ -99,27 +117,30 @@ inline void put_line(const float* sums, int64_t num, bool is_added, float* to) {
     for (int64_t k = 0; k < num; k += LANES) store(to + k, is_added ? load(to + k) + load(sums + k) : load(sums + k));
 }
 
-// Writes the sums in the weight's own order, or adds them to an earlier gradient, turning blocks of 16 × 16 where the wide
-// side is dy. To be called by all threads of a parallel region.
+// Writes the sums in the weight's own order, or adds them to an earlier gradient, turning blocks of 16 × 16 where a line of
+// sums is not part of a line of the weight. To be called by all threads of a parallel region.
 inline void write_gradient(const Gradient& g, bool is_added, float* to) {
+    const int64_t num_out = g.is_turned ? g.num_wide : g.num_narrow, num_in = g.is_turned ? g.num_narrow : g.num_wide;
 #pragma omp for schedule(static)
     for (int64_t c = 0; c < g.num_wide; c += g.each) {
         const int64_t width = std::min(g.each, g.num_wide - c);
         const float* sums = g.sums + c * g.num_narrow;
-        if (!g.is_turned) {
-            for (int64_t i = 0; i < g.num_narrow; i++)
-                put_line(sums + i * width, width, is_added, to + own_row(i, g.num_narrow, g.is_gated) * g.num_wide + c);
+        const int64_t lines = g.in_place() ? width : g.num_narrow, columns = g.in_place() ? g.num_narrow : width;
+        const int64_t out = g.is_turned ? c : 0, in = g.is_turned ? 0 : c;  // where the block begins in the weight
+        if (g.is_turned == g.in_place()) {
+            for (int64_t i = 0; i < lines; i++)
+                put_line(sums + i * columns, columns, is_added, to + own_row(out + i, num_out, g.is_gated) * num_in + in);
             continue;
         }
-        for (int64_t i = 0; i < g.num_narrow; i += LANES)
-            for (int64_t j = 0; j < width; j += LANES) {
+        for (int64_t i = 0; i < lines; i += LANES)
+            for (int64_t j = 0; j < columns; j += LANES) {
                 Integers block[LANES];
-                for (int64_t k = 0; k < LANES; k++) block[k] = load_integers(sums + (i + k) * width + j);
+                for (int64_t k = 0; k < LANES; k++) block[k] = load_integers(sums + (i + k) * columns + j);
                 transpose16(block);
-                alignas(64) float lines[LANES][LANES];
-                for (int64_t k = 0; k < LANES; k++) store_integers(lines[k], block[k]);
+                alignas(64) float turned[LANES][LANES];
+                for (int64_t k = 0; k < LANES; k++) store_integers(turned[k], block[k]);
                 for (int64_t k = 0; k < LANES; k++)
-                    put_line(lines[k], LANES, is_added, to + own_row(c + j + k, g.num_wide, g.is_gated) * g.num_narrow + i);
+                    put_line(turned[k], LANES, is_added, to + own_row(out + j + k, num_out, g.is_gated) * num_in + in + i);
             }
     }
 }

@@ -173,11 +173,11 @@ struct StoreSums {
 };
 
 // All rows of C times 16 columns, in tiles of TILE_ROWS; of twice as many where that leaves AVX-512's registers idle, so that
-// no sum waits for itself.
+// no sum waits for itself and a line of the right operand serves more rows.
 template <int C, class Done>
 inline void rows_product(const unit* a, int64_t row, int64_t step, const unit* b, int64_t line, int64_t num,
                          int64_t num_rows, int64_t column, Done& done) {
-    constexpr int R = HAS_AVX512 && C == 1 ? 2 * TILE_ROWS : TILE_ROWS;
+    constexpr int R = HAS_AVX512 && C <= 2 ? 2 * TILE_ROWS : TILE_ROWS;
     int64_t i = 0;
     for (; i + R <= num_rows; i += R) tile<R, C>(a, row, step, b, line, num, i, column, done);
     rest_of_rows<R - 1, C>(a, row, step, b, line, num, num_rows - i, i, column, done);
