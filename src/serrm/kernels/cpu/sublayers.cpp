@@ -67,7 +67,7 @@ struct Gate {
                           ((sum[i][j] * sigmoid(sum[i][j])) * (sum[i][j + 2])));
                 if (kept)
                     for (int j = 0; j < C; j++)
-                        store(kept + (row + i) * 2 * inner + column + LANES * j, sum[i][j]);
+                        _mm512_stream_ps(kept + (row + i) * 2 * inner + column + LANES * j, sum[i][j]);
             }
     }
 };
@@ -83,6 +83,8 @@ struct GateBackward {
         for (int i = 0; i < R; i++)
             for (int j = 0; j < C; j++) {
                 const int64_t at = column + LANES * j, place = (row + i) * 2 * inner + at / 32 * PANEL + at % 32;
+                _mm_prefetch((const char*)(kept + place + 2 * R * 2 * inner), _MM_HINT_T0);
+                _mm_prefetch((const char*)(kept + place + 2 * R * 2 * inner + 32), _MM_HINT_T0);
                 const Vector gate = load(kept + place), up = load(kept + place + 32), share = sigmoid(gate);
                 const Vector silu = (gate * share);
                 // silu' = s + silu·(1 − s)
