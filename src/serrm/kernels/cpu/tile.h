@@ -172,15 +172,24 @@ struct StoreSums {
     }
 };
 
-// All rows of C times 16 columns, in tiles of TILE_ROWS; of twice as many where that leaves AVX-512's registers idle, so that
-// no sum waits for itself and a line of the right operand serves more rows.
-template <int C, class Done>
-inline void rows_product(const unit* a, int64_t row, int64_t step, const unit* b, int64_t line, int64_t num,
-                         int64_t num_rows, int64_t column, Done& done) {
-    constexpr int R = HAS_AVX512 && C <= 2 ? 2 * TILE_ROWS : TILE_ROWS;
+// All rows of C times 16 columns, in tiles of R rows.
+template <int R, int C, class Done>
+[[gnu::always_inline]] inline void rows_in_tiles(const unit* a, int64_t row, int64_t step, const unit* b, int64_t line,
+                                                 int64_t num, int64_t num_rows, int64_t column, Done& done) {
     int64_t i = 0;
     for (; i + R <= num_rows; i += R) tile<R, C>(a, row, step, b, line, num, i, column, done);
     rest_of_rows<R - 1, C>(a, row, step, b, line, num, num_rows - i, i, column, done);
+}
+
+// The same in tiles of TILE_ROWS; of twice as many where that leaves AVX-512's registers idle: with one register per row, so
+// that no sum waits for itself, and with two where the rows are neighbours, which need no address each.
+template <int C, class Done>
+inline void rows_product(const unit* a, int64_t row, int64_t step, const unit* b, int64_t line, int64_t num,
+                         int64_t num_rows, int64_t column, Done& done) {
+    if (row == 1)
+        rows_in_tiles<HAS_AVX512 && C <= 2 ? 2 * TILE_ROWS : TILE_ROWS, C>(a, 1, step, b, line, num, num_rows, column, done);
+    else
+        rows_in_tiles<HAS_AVX512 && C == 1 ? 2 * TILE_ROWS : TILE_ROWS, C>(a, row, step, b, line, num, num_rows, column, done);
 }
 
 // A panel of C times 16 columns. AVX2 has 16 registers, which hold the sums of 6 rows and 16 columns; what needs all
