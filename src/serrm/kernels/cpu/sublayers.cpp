@@ -52,7 +52,8 @@ void add_projected(const number* changes, int64_t num, const number* packed, con
     for (int64_t i = 0; i < rows; i++) add_row(dz + i * width, sums + i * width, dx + i * width, width);
 }
 
-// silu(gate)·up of a panel of 32 gates and 32 ups, and the panel itself if it is to be kept.
+// silu(gate)·up of a panel of 32 gates and 32 ups, and the panel itself if it is to be kept for the backward pass, which comes
+// when it would no longer be in the cache.
 struct Gate {
     static constexpr bool NEEDS_PANEL = true;
     number* hidden;
@@ -67,7 +68,7 @@ struct Gate {
                           ((sum[i][j] * sigmoid(sum[i][j])) * (sum[i][j + 2])));
                 if (kept)
                     for (int j = 0; j < C; j++)
-                        _mm512_stream_ps(kept + (row + i) * 2 * inner + column + LANES * j, sum[i][j]);
+                        store_past_cache(kept + (row + i) * 2 * inner + column + LANES * j, sum[i][j]);
             }
     }
 };
@@ -83,8 +84,8 @@ struct GateBackward {
         for (int i = 0; i < R; i++)
             for (int j = 0; j < C; j++) {
                 const int64_t at = column + LANES * j, place = (row + i) * 2 * inner + at / 32 * PANEL + at % 32;
-                _mm_prefetch((const char*)(kept + place + 2 * R * 2 * inner), _MM_HINT_T0);
-                _mm_prefetch((const char*)(kept + place + 2 * R * 2 * inner + 32), _MM_HINT_T0);
+                const int64_t soon = place + 2 * R * 2 * inner;  // two tiles further
+                for (const number* part : {kept + soon, kept + soon + 32}) _mm_prefetch((const char*)part, _MM_HINT_T0);
                 const Vector gate = load(kept + place), up = load(kept + place + 32), share = sigmoid(gate);
                 const Vector silu = (gate * share);
                 // silu' = s + silu·(1 − s)
@@ -140,6 +141,7 @@ void gated_forward(const Gated* a, const number* x, const number* gate_up, const
                     Gate{hidden, inner, kept ? kept + m * 2 * inner : nullptr});
             project_and_norm(hidden, inner, down, x + m * width, rows, width, y + m * width, scale + m);
         }
+        finish_stores();
     }
 }
 

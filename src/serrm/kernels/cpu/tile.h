@@ -67,6 +67,10 @@ inline Vector load(Mask here, const number* from) {
     return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(here, from)), 16));
 }
 
+inline void store_past_cache(number* to, Vector value) {
+    _mm256_stream_si256((__m256i*)to, (__m256i)_mm512_cvtneps_pbh(value));
+}
+
 inline void store(Mask here, number* to, Vector value) {
     if (here == 0xffff)
         store(to, value);  // several times as fast

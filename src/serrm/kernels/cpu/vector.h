@@ -9,6 +9,9 @@
 using std::int64_t;
 constexpr int LANES = 16;
 
+// To be called behind the last `store_past_cache` of a thread, before others read what it stored.
+inline void finish_stores() { _mm_sfence(); }
+
 #ifdef __AVX512F__
 
 constexpr bool HAS_AVX512 = true;
@@ -19,6 +22,7 @@ using Mask = __mmask16;
 inline Vector all(float x) { return _mm512_set1_ps(x); }
 inline Vector load(const float* from) { return _mm512_loadu_ps(from); }
 inline void store(float* to, Vector x) { _mm512_storeu_ps(to, x); }
+inline void store_past_cache(float* to, Vector x) { _mm512_stream_ps(to, x); }  // `to` at a multiple of 64 bytes
 inline Vector multiply_add(Vector a, Vector b, Vector c) { return _mm512_fmadd_ps(a, b, c); }
 inline Vector multiply_subtract(Vector a, Vector b, Vector c) { return _mm512_fmsub_ps(a, b, c); }
 inline Vector subtract_product(Vector a, Vector b, Vector c) { return _mm512_fnmadd_ps(a, b, c); }  // c − a·b
@@ -102,6 +106,8 @@ inline Vector operator/(Vector a, Vector b) { return {a.low / b.low, a.high / b.
 inline Vector all(float x) { return {_mm256_set1_ps(x), _mm256_set1_ps(x)}; }
 inline Vector load(const float* from) { return {_mm256_loadu_ps(from), _mm256_loadu_ps(from + 8)}; }
 inline void store(float* to, Vector x) { _mm256_storeu_ps(to, x.low), _mm256_storeu_ps(to + 8, x.high); }
+// `to` is at a multiple of 64 bytes.
+inline void store_past_cache(float* to, Vector x) { _mm256_stream_ps(to, x.low), _mm256_stream_ps(to + 8, x.high); }
 inline Vector multiply_add(Vector a, Vector b, Vector c) {
     return {_mm256_fmadd_ps(a.low, b.low, c.low), _mm256_fmadd_ps(a.high, b.high, c.high)};
 }
