@@ -140,7 +140,7 @@ class Trainer:
 
     def forward_backward(self, piece: Piece) -> PieceResult:
         """Take one supervision step of some slots, forward and backward; it changes only the gradients."""
-        seed_dropout(self.seed, self.step, piece.first)
+        seed_dropout(self.seed, self.step, piece.first, piece.tokens.device)
         settings = self.settings
         vectors = self.model.task_vectors(piece.task_types)
         if vectors is not None:

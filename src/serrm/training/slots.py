@@ -104,12 +104,14 @@ class Slots:
             part[start : start + len(new)] = new
 
 
-def seed_dropout(seed: int, optimiser_step: int, first_slot: int) -> None:
+def seed_dropout(seed: int, optimiser_step: int, first_slot: int, device: torch.device) -> None:
     """Make dropout's masks a function of (seed, optimiser step, the first of the slots that go through the model).
 
-    PyTorch's dropout has no generator argument, so the global one is seeded.
+    PyTorch's dropout has no generator argument, so the global one of the CPU or of all devices is seeded.
     """
-    torch.manual_seed(int(keyed_rng(seed, Purpose.DROPOUT, optimiser_step, first_slot).integers(2**62)))
+    number = int(keyed_rng(seed, Purpose.DROPOUT, optimiser_step, first_slot).integers(2**62))
+    # torch.manual_seed takes half a millisecond, because it keeps a stack trace for every kind of device.
+    (torch.default_generator.manual_seed if device.type == "cpu" else torch.manual_seed)(number)
 
 
 def to_device(tensor: Tensor, device: torch.device) -> Tensor:

@@ -176,11 +176,12 @@ class NativeNetwork:
 
     def __call__(self, x: Rows, injection: Rows, rotation: Rotation | None) -> Rows:
         """One application: x + injection through every sublayer, the first of a layer with the rotation."""
-        x = (x + injection).contiguous()
-        for position_mixer, *sublayers in self.layers:
-            x = position_mixer(x, rotation)
-            for sublayer in sublayers:
-                x = sublayer(x, None)
+        with torch._C.DisableTorchFunction():  # nothing here is to be replaced (`serrm.kernels.products`)
+            x = (x + injection).contiguous()
+            for position_mixer, *sublayers in self.layers:
+                x = position_mixer(x, rotation)
+                for sublayer in sublayers:
+                    x = sublayer(x, None)
         return x
 
 
