@@ -57,15 +57,6 @@ inline Gradient gradient_of(int64_t num_out, int64_t num_in, bool is_gated, int6
     return {std::min(num_out, num_in), wide, num_out > num_in, is_gated, std::min(WIDTH, share), sums};
 }
 
-// Hands a product to `call` with what is to be done with its sums, which stand at `to` in lines of `line`.
-template <class Call>
-inline void store_or_add(bool is_first, float* to, int64_t line, Call call) {
-    if (is_first)
-        call(StoreSums<false>{to, line});
-    else
-        call(StoreSums<true>{to, line});
-}
-
 // `add_gradient` where both operands are read in place.
 inline void add_gradient_in_place(const Gradient& g, const number* narrow, const number* wide, int64_t rows, bool is_first) {
 #pragma omp for schedule(dynamic)

@@ -297,10 +297,9 @@ void multiply(const float* a, int64_t row, int64_t step, int64_t num_rows, const
             for (int64_t p = 0; p < num; p += ROWS_OF_SUM) {
                 const float *left = a + m * row + p * step, *right = b + p * columns + c;
                 const int64_t some = std::min(ROWS_OF_SUM, num - p);
-                if (p == 0)
-                    product(left, row, step, rows, right, some, width, StoreSums<false>{to, columns}, columns);
-                else
-                    product(left, row, step, rows, right, some, width, StoreSums<true>{to, columns}, columns);
+                store_or_add(p == 0, to, columns, [&](auto done) {
+                    product(left, row, step, rows, right, some, width, done, columns);
+                });
             }
         }
 }

@@ -176,6 +176,15 @@ struct StoreSums {
     }
 };
 
+// Hands a product to `call` with what is to be done with its sums, which stand at `to` in lines of `line`.
+template <class Call>
+inline void store_or_add(bool is_first, float* to, int64_t line, Call call) {
+    if (is_first)
+        call(StoreSums<false>{to, line});
+    else
+        call(StoreSums<true>{to, line});
+}
+
 // All rows of C times 16 columns, in tiles of R rows.
 template <int R, int C, class Done>
 [[gnu::always_inline]] inline void rows_in_tiles(const unit* a, int64_t row, int64_t step, const unit* b, int64_t line,
