@@ -86,6 +86,15 @@ def device_of_process(device: torch.device, processes: Processes) -> torch.devic
     return torch.device("cuda", processes.local_rank)
 
 
+def seed_global(number: int, device: torch.device) -> None:
+    """Seed PyTorch's global generator of the CPU, or those of all devices.
+
+    On a CPU without torch.manual_seed, whose first call imports PyTorch's compiler, which takes a second, and whose
+    further calls take a fifth of a millisecond for the other kinds of devices.
+    """
+    (torch.default_generator.manual_seed if device.type == "cpu" else torch.manual_seed)(number)
+
+
 def seconds_of(function: Callable[[], object], device: torch.device) -> float:
     """Time one call, from an idle device until the device has finished the work that the call started."""
     _wait_for(device)

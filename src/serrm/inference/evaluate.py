@@ -9,11 +9,10 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
-import torch
 from jaxtyping import Bool
 
 from serrm.arrays.stream import PuzzleArrays, list_test_sets, open_arrays, open_file_sets, set_of_side
-from serrm.core.devices import prepare_device
+from serrm.core.devices import prepare_device, seed_global
 from serrm.core.execution import Execution
 from serrm.core.processes import ALONE, joined_by_torchrun
 from serrm.inference import predict
@@ -58,7 +57,7 @@ def evaluate(
         compiles = settings.compile and device.type != "cpu"
         accelerate(loaded.model, allows_native=execution.native, compiles=compiles)
         precision = processes.collect(resolved_precision(settings.precision, device))[0]
-        torch.manual_seed(run.seed)  # for dropout
+        seed_global(run.seed, device)  # for dropout
         shared = ALONE if has_dropout else processes
         predictor = predict.Predictor(loaded, settings.batch_size, DTYPES[precision], shared)
         if isinstance(TASKS[run.task], GridTask):

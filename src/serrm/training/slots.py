@@ -14,6 +14,7 @@ from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
 from serrm.arrays.stream import Stream
+from serrm.core.devices import seed_global
 from serrm.core.randomness import Purpose, keyed_rng
 from serrm.models.recurrence import RecurrentModel, State
 
@@ -110,8 +111,7 @@ def seed_dropout(seed: int, optimiser_step: int, first_slot: int, device: torch.
     PyTorch's dropout has no generator argument, so the global one of the CPU or of all devices is seeded.
     """
     number = int(keyed_rng(seed, Purpose.DROPOUT, optimiser_step, first_slot).integers(2**62))
-    # torch.manual_seed takes half a millisecond, because it keeps a stack trace for every kind of device.
-    (torch.default_generator.manual_seed if device.type == "cpu" else torch.manual_seed)(number)
+    seed_global(number, device)
 
 
 def to_device(tensor: Tensor, device: torch.device) -> Tensor:
