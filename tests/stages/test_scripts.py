@@ -31,3 +31,13 @@ def test_runs_share_the_gpus(gpus: str, slot: str, expected: str, tmp_path: Path
 def test_a_failing_stage_does_not_end_the_other_runs(code: int, expected: int, tmp_path: Path) -> None:
     """DVC exits with 255, at which xargs starts no further command."""
     assert one_run(tmp_path, f"exit {code}").returncode == expected
+
+
+def test_the_last_runs_get_the_cores_of_those_that_have_ended(tmp_path: Path) -> None:
+    threads = tmp_path / "threads"
+    variables = {"THREADS_FILE": str(threads), "NUM_RUNS": "4", "JOBS": "2", "CORES": "8"}
+    number = []
+    for _ in range(4):
+        one_run(tmp_path, "exit 255", **variables)  # a failed run has ended too
+        number.append(int(threads.read_text()) if threads.is_file() else None)
+    assert number == [None, None, 8, 8]  # the third leaves one run; after the fourth nobody reads it

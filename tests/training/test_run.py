@@ -3,6 +3,8 @@
 import json
 import logging
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +13,14 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import load_file
 
+from serrm.core import devices
 from serrm.core.execution import Execution
 from serrm.core.files import file_names, hash_file
 from serrm.kernels import precision
 from serrm.models.flops import flops
 from serrm.training import checkpoint as ckpt
 from serrm.training import trial
+from serrm.training.loop import Record
 from serrm.training.run import Interrupted, TrainingRun
 from tests import conftest
 from tests.conftest import MakePath, MakeRun
@@ -56,6 +60,38 @@ def test_success_leaves_a_checkpoint_with_snapshots(
     assert (config["num_symbols"], config["side"]) == (6, 4)
     step = flops(settings.model, settings.train.halting, num_symbols=6, num_positions=16)
     assert done["flops"] == 6 * 4 * step
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """One thread, and afterwards as many as before."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+@pytest.mark.numeric
+def test_free_cores_change_the_threads_and_no_number(
+    make_run: MakeRun, arrays: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = make_run(train={"steps": 6, "log_every": 2, "precision": "float32"})
+    threads, seen = tmp_path / "threads", []
+
+    def free_a_core(record: Record) -> None:
+        seen.append(torch.get_num_threads())
+        threads.write_text("2")
+
+    with monkeypatch.context() as patched, one_thread():
+        patched.setenv(devices.THREADS_FILE, str(threads))
+        shared = run(settings, arrays, tmp_path / "shared", on_record=free_a_core)
+    with one_thread():
+        alone = run(settings, arrays, tmp_path / "alone")
+    is_exact = ckpt.read_config(alone)["training"]["arithmetic"] == precision.EXACT
+    assert seen == ([1, 2, 2] if is_exact else [1, 1, 1])
+    assert_same(load_file(shared / "model.safetensors"), load_file(alone / "model.safetensors"))
 
 
 def test_hints_reach_the_first_questions(make_run: MakeRun, arrays: Path, tmp_path: Path) -> None:

@@ -59,10 +59,11 @@ def is_kept_elsewhere(root: Path, params: Path) -> bool:
 def forecast(
     profile: str | None = PROFILE_OPTION,
     tflops: float | None = TFLOPS,
-    is_ready_only: bool = typer.Option(
+    is_ready: bool = typer.Option(
         False,
         "--ready",
-        help="Print only the names of the unfinished runs that can start now, the longest first.",
+        help="Print the names of the unfinished runs that can start now, the longest first; the forecast goes to "
+        "stderr.",
     ),
     jobs: int = typer.Option(1, min=1, help="Number of runs at a time; the rate is that of one of them."),
 ) -> None:
@@ -72,7 +73,7 @@ def forecast(
 
     Of the active profile only the unfinished runs count, unless --tflops is given, which needs no DVC to tell them.
     """
-    if is_ready_only and tflops is not None:
+    if is_ready and tflops is not None:
         raise typer.BadParameter("give --ready or --tflops, not both", param_hint="--ready")
     from serrm.config import open_project, read_execution
     from serrm.planning.forecast import rate_of, ready_runs, stages_of, still_to_do, summary
@@ -81,14 +82,13 @@ def forecast(
     stages = stages_of(params)
     if tflops is None and params.profile == open_project().params.profile:
         stages = still_to_do(stages, root)
-    if is_ready_only:
-        for run in ready_runs(stages):
-            typer.echo(run)
-    elif stages:
+    if stages:
         rate, source = rate_of(params, stages, read_execution(root), tflops)
-        typer.echo(summary(params.profile, stages, rate, source, jobs))
+        typer.echo(summary(params.profile, stages, rate, source, jobs), err=is_ready)
     else:
-        typer.echo(f"profile {params.profile}: everything is trained and scored")
+        typer.echo(f"profile {params.profile}: everything is trained and scored", err=is_ready)
+    for run in ready_runs(stages) if is_ready else ():
+        typer.echo(run)
 
 
 def rehearse(

@@ -5,6 +5,7 @@ import os
 import resource
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from time import perf_counter
 
 import torch
@@ -12,6 +13,9 @@ import torch
 from serrm.core.processes import ALONE, Processes
 
 M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4  # the names of glibc's malloc.h
+
+
+THREADS_FILE = "THREADS_FILE"  # an environment variable
 
 
 def choose_device(name: str) -> torch.device:
@@ -42,6 +46,17 @@ def prepare_device(name: str, threads: int | None = None, processes: Processes =
     device = choose_device(name)
     make_repeatable(device)
     return device if processes.num_local == 1 else device_of_process(device, processes)
+
+
+def follow_threads() -> None:
+    """Use as many CPU threads as the file says that the environment variable THREADS_FILE names, once there is one.
+
+    scripts/one_run writes it when fewer runs are left than go at a time, so that the last runs take over the cores of
+    those that have ended.
+    """
+    file = Path(os.environ.get(THREADS_FILE, ""))
+    if file.is_file():
+        torch.set_num_threads(int(file.read_text()))
 
 
 def keep_memory() -> None:

@@ -23,6 +23,8 @@ log = logging.getLogger(__name__)
 ROWS, WIDTH, INNER = 480, 128, 384  # of the products measured, which stay in a core's cache
 REPEATS = 20
 PRECISIONS = (torch.float32, torch.bfloat16)
+# The arithmetic that has the same numbers on every CPU, with any number of threads.
+EXACT = f"float32, {NATIVE}"
 
 
 def has_fast_bfloat16(device: torch.device) -> bool:
@@ -52,9 +54,9 @@ def resolved_precision(precision: str, device: torch.device) -> str:
 def arithmetic(model: RecurrentModel, precision: str) -> str:
     """Describe the arithmetic of an accelerated model, on which results depend.
 
-    "float32, native kernels" gives the same numbers on every CPU that has these kernels, so that says all; anything
-    else comes with the kind of device, its instruction set and, on a CPU, the number of threads. A model with a network
-    that no kernel fits runs on "PyTorch", or on "native kernels and PyTorch" if kernels compute a part of it.
+    `EXACT` gives the same numbers on every CPU that has these kernels, so that says all; anything else comes with the
+    kind of device, its instruction set and, on a CPU, the number of threads. A model with a network that no kernel fits
+    runs on "PyTorch", or on "native kernels and PyTorch" if kernels compute a part of it.
     """
     device, dtype = model.initial.device, DTYPES[precision]
     if device.type != "cpu":
@@ -63,7 +65,7 @@ def arithmetic(model: RecurrentModel, precision: str) -> str:
         return f"{precision}, {implementation}, {device.type} sm_{major}{minor}"
     parts = implementations(model, dtype)
     if parts == {NATIVE} and precision == "float32":
-        return f"{precision}, {NATIVE}"
+        return EXACT
     tiles = " with AMX" if precision == "bfloat16" and may_use_tiles() else ""
     threads = torch.get_num_threads()
     return (

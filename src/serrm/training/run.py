@@ -27,7 +27,7 @@ from serrm.core.files import hash_file, write_json, write_whole
 from serrm.core.processes import ALONE, Processes, joined_by_torchrun
 from serrm.core.progress import progress_bar
 from serrm.kernels.accelerate import accelerate
-from serrm.kernels.precision import arithmetic, resolved_precision
+from serrm.kernels.precision import EXACT, arithmetic, resolved_precision
 from serrm.models.build import build_model
 from serrm.models.flops import flops
 from serrm.models.recurrence import RecurrentModel, num_parameters
@@ -190,6 +190,8 @@ class TrainingRun:
                     on_record(record)
                     result = f"loss {record['loss']:.4g}, {record['train_fsr']:.1%} solved"
                     bar.set_postfix_str(f"{result}, {self._speed():.3g} puzzle-steps/s", refresh=False)
+                    if self.arithmetic == EXACT and self.execution.threads is None:
+                        devices.follow_threads()
                 bar.update()
                 if is_first and trainer.step in steps_with_snapshot:
                     self._write_snapshot()
