@@ -13,8 +13,6 @@ import torch
 from serrm.core.processes import ALONE, Processes
 
 M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4  # the names of glibc's malloc.h
-
-
 THREADS_FILE = "THREADS_FILE"  # an environment variable
 
 

@@ -190,7 +190,7 @@ class TrainingRun:
                     on_record(record)
                     result = f"loss {record['loss']:.4g}, {record['train_fsr']:.1%} solved"
                     bar.set_postfix_str(f"{result}, {self._speed():.3g} puzzle-steps/s", refresh=False)
-                    if self.arithmetic == EXACT and self.execution.threads is None:
+                    if self.may_change_threads:
                         devices.follow_threads()
                 bar.update()
                 if is_first and trainer.step in steps_with_snapshot:
@@ -205,6 +205,11 @@ class TrainingRun:
                 if is_over:
                     break
         self._save()
+
+    @property
+    def may_change_threads(self) -> bool:
+        """True if another number of threads changes no result, and neither machine.yaml nor torchrun sets it."""
+        return self.arithmetic == EXACT and self.execution.threads is None and self.processes.num == 1
 
     def config(self) -> dict[str, Any]:
         """The content of config.json: the resolved settings, the data, and the results."""
