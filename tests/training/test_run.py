@@ -3,8 +3,6 @@
 import json
 import logging
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -62,17 +60,6 @@ def test_success_leaves_a_checkpoint_with_snapshots(
     assert done["flops"] == 6 * 4 * step
 
 
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """One thread, and afterwards as many as before."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
-
-
 @pytest.mark.numeric
 def test_free_cores_change_the_threads_and_no_number(
     make_run: MakeRun, arrays: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -84,11 +71,12 @@ def test_free_cores_change_the_threads_and_no_number(
         seen.append(torch.get_num_threads())
         threads.write_text("2")
 
-    with monkeypatch.context() as patched, one_thread():
-        patched.setenv(devices.THREADS_FILE, str(threads))
+    alone = run(settings, arrays, tmp_path / "alone")
+    monkeypatch.setenv(devices.THREADS_FILE, str(threads))
+    try:
         shared = run(settings, arrays, tmp_path / "shared", on_record=free_a_core)
-    with one_thread():
-        alone = run(settings, arrays, tmp_path / "alone")
+    finally:
+        torch.set_num_threads(1)  # as in all tests
     is_exact = ckpt.read_config(alone)["training"]["arithmetic"] == precision.EXACT
     assert seen == ([1, 2, 2] if is_exact else [1, 1, 1])
     assert_same(load_file(shared / "model.safetensors"), load_file(alone / "model.safetensors"))
