@@ -82,11 +82,11 @@ def forecast(
     stages = stages_of(params)
     if tflops is None and params.profile == open_project().params.profile:
         stages = still_to_do(stages, root)
+    line = f"profile {params.profile}: everything is trained and scored"
     if stages:
         rate, source = rate_of(params, stages, read_execution(root), tflops)
-        typer.echo(summary(params.profile, stages, rate, source, jobs), err=is_ready)
-    else:
-        typer.echo(f"profile {params.profile}: everything is trained and scored", err=is_ready)
+        line = summary(params.profile, stages, rate, source, jobs)
+    typer.echo(line, err=is_ready)
     for run in ready_runs(stages) if is_ready else ():
         typer.echo(run)
 
