@@ -14,6 +14,7 @@ from serrm.kernels import products
 from serrm.kernels.accelerate import accelerate, may_run_native
 from serrm.kernels.cpu.build import has_kernels
 from serrm.models.build import build_model
+from serrm.training import muon
 from serrm.training.adam_atan2 import AdamAtan2
 from serrm.training.base import trained_parameters
 from serrm.training.muon import build_muon
@@ -103,6 +104,31 @@ def test_muon_turns_the_networks_matrices_and_adam_atan2_the_rest(make_settings:
             assert torch.linalg.svdvals(update).div(most).sub(1).abs().max() < 0.5
         elif value.numel():  # atan2 of a first gradient and its own size
             assert update.abs().sub(math.pi / 4).abs().max() < 1e-4
+
+
+def test_matrices_of_one_shape_go_together_unless_native_kernels_multiply() -> None:
+    shapes = [(6, 4), (4, 6), (6, 4), (8, 8), (6, 4)]
+    matrices = [torch.randn(shape, generator=seeded(i)) for i, shape in enumerate(shapes)]
+    assert [len(group) for group in muon.together(matrices, is_native=False)] == [3, 1, 1]
+    if has_kernels(torch.float32):
+        assert [len(group) for group in muon.together(matrices, is_native=True)] == [1] * 5
+
+
+def test_muon_steps_matrices_together_as_it_does_one_by_one() -> None:
+    starts = [torch.randn(6, 4, generator=seeded(i)) for i in range(3)]
+    gradients = [torch.randn(2, 6, 4, generator=seeded(10 + i)) for i in range(3)]
+
+    def stepped(chosen: list[int]) -> list[Tensor]:
+        parameters = [torch.nn.Parameter(starts[i].clone()) for i in chosen]
+        optimizer = muon.Muon(parameters, lr=0.1, weight_decay=0.1)
+        for step in range(2):
+            for i, parameter in zip(chosen, parameters, strict=True):
+                parameter.grad = gradients[i][step].clone()
+            optimizer.step()
+        return [parameter.detach() for parameter in parameters]
+
+    for together, (alone,) in zip(stepped([0, 1, 2]), [stepped([i]) for i in range(3)], strict=True):
+        torch.testing.assert_close(together, alone, rtol=0, atol=1e-6)
 
 
 @given(

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from functools import partial
 from typing import Any
 
 import torch
@@ -10,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from serrm.kernels.accelerate import may_run_native
-from serrm.kernels.products import product
+from serrm.kernels.products import is_reproducible, product
 from serrm.models.recurrence import RecurrentModel
 from serrm.training.adam_atan2 import AdamAtan2
 from serrm.training.base import Betas, trained_parameters
@@ -43,32 +42,55 @@ class Muon(torch.optim.Optimizer):
     def step(self, closure: None = None) -> None:  # type: ignore[override]
         """Update every matrix that has a gradient."""
         for group in self.param_groups:
-            for p in (p for p in group["params"] if p.grad is not None):
-                state = self.state[p]
-                if not state:
-                    state["mean"] = torch.zeros_like(p)
-                state["mean"].lerp_(p.grad, 1 - group["momentum"])
-                update = orthogonalised(
-                    p.grad.lerp(state["mean"], group["momentum"]), is_native=self.is_native
-                )
-                p.mul_(1 - group["lr"] * group["weight_decay"])
-                p.add_(update, alpha=-0.2 * math.sqrt(max(p.shape)) * group["lr"])
+            with_gradient = [p for p in group["params"] if p.grad is not None]
+            for matrices in together(with_gradient, is_native=self.is_native):
+                momenta = [self._momentum(p, group["momentum"]) for p in matrices]
+                for p, update in zip(matrices, self._orthogonalised(momenta), strict=True):
+                    p.mul_(1 - group["lr"] * group["weight_decay"])
+                    p.add_(update, alpha=-0.2 * math.sqrt(max(p.shape)) * group["lr"])
+
+    def _momentum(self, p: Tensor, momentum: float) -> Tensor:
+        """Update the mean of a matrix's gradients; returns Nesterov's mixture of this mean and the last gradient."""
+        assert p.grad is not None
+        state = self.state[p]
+        if not state:
+            state["mean"] = torch.zeros_like(p)
+        state["mean"].lerp_(p.grad, 1 - momentum)
+        return p.grad.lerp(state["mean"], momentum)
+
+    def _orthogonalised(self, matrices: Sequence[Tensor]) -> Sequence[Tensor]:
+        if len(matrices) == 1:
+            return [orthogonalised(matrices[0], is_native=self.is_native)]
+        return orthogonalised(torch.stack([*matrices])).unbind()
 
 
-def orthogonalised(matrix: Float[Tensor, "m n"], *, is_native: bool = False) -> Float[Tensor, "m n"]:
-    """The matrix with all singular values brought near 1, by five Newton-Schulz steps of degree 5 (Jordan 2024).
+def together(matrices: Sequence[Tensor], *, is_native: bool) -> list[list[Tensor]]:
+    """The matrices in groups whose products can be computed at once: those of one shape where PyTorch multiplies.
 
-    If `is_native`, the native kernels multiply where they can.
+    A GPU takes as long to start a product as to compute one. A native kernel multiplies one matrix at a time.
     """
-    multiply = partial(product, is_native=is_native)
-    is_tall = matrix.shape[0] > matrix.shape[1]
-    x = matrix.T if is_tall else matrix
-    norm = x.square().sum(1).sum().clamp(min=TINY)
-    x = x * norm.rsqrt()
+    groups: dict[object, list[Tensor]] = {}
+    for matrix in matrices:
+        is_alone = is_native and is_reproducible(matrix)
+        groups.setdefault(id(matrix) if is_alone else matrix.shape, []).append(matrix)
+    return [*groups.values()]
+
+
+def orthogonalised(matrix: Float[Tensor, "*b m n"], *, is_native: bool = False) -> Float[Tensor, "*b m n"]:
+    """The matrix, or several of one shape, with all singular values brought near 1.
+
+    By five Newton-Schulz steps of degree 5 (Jordan 2024). If `is_native`, the native kernels multiply where they can;
+    then there is one matrix.
+    """
+    multiply = product if is_native else torch.matmul
+    is_tall = matrix.shape[-2] > matrix.shape[-1]
+    x = matrix.mT if is_tall else matrix
+    norm = x.square().sum(-1).sum(-1).clamp(min=TINY)
+    x = x * norm.rsqrt()[..., None, None]
     for _ in range(NEWTON_SCHULZ_STEPS):
-        gram = multiply(x, x.T)
+        gram = multiply(x, x.mT)
         x = QUINTIC[0] * x + multiply(QUINTIC[1] * gram + QUINTIC[2] * multiply(gram, gram), x)
-    return x.T if is_tall else x
+    return x.mT if is_tall else x
 
 
 class MuonAtan2:
