@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from serrm.inference.predict import load_model, predict
+from serrm.inference.predict import load_model, predict, puzzles_at_once
 from serrm.models.build import build_model
 from serrm.models.recurrence import RecurrentModel
 from serrm.training import checkpoint as ckpt
@@ -36,6 +36,17 @@ def test_each_depth_is_what_that_many_steps_give(model: RecurrentModel, tokens: 
         for _ in range(depth):
             state, logits, *_ = model(state, tokens)
         assert torch.equal(output.logits, logits)
+
+
+@pytest.mark.parametrize(
+    ("side", "num_symbols", "expected"),
+    [(9, 11, 512), (25, 27, 23), (4, 6, 512 * 729 // 64), (30, 6, 103), (30, 12, 41)],
+)
+def test_larger_grids_come_in_smaller_batches_of_as_many_cells_times_symbols(
+    side: int, num_symbols: int, expected: int
+) -> None:
+    assert puzzles_at_once(side, 512, num_symbols) == expected
+    assert puzzles_at_once(side, 1, num_symbols) >= 1
 
 
 @pytest.fixture(scope="module")

@@ -156,7 +156,7 @@ def test_equivariance_asks_every_test_input_with_its_own_task_type(loaded: Loade
 
 
 def test_two_processes_count_every_vote_once(loaded: LoadedModel, arrays: Path) -> None:
-    whole = Predictor(loaded, batch_size=1)  # which are 23 of these, of 24
+    whole = Predictor(loaded, batch_size=1)  # which are 4 of these, of 24
     inputs, steps = arc_questions(whole, arrays), (1, 4)
     halves = [replace(whole, processes=Processes(rank, 2)) for rank in (0, 1)]
     expected, first, second = (count_votes(part, inputs, steps) for part in (whole, *halves))

@@ -203,13 +203,12 @@ def refusal(model: RecurrentModel, side: int, num_symbols: int) -> str | None:
 
 
 def puzzles_at_once(side: int, batch_size: int, num_symbols: int) -> int:
-    """Number of puzzles of a side that need the memory of `batch_size` 9×9 Sudoku.
+    """Number of puzzles of a side that need the memory of `batch_size` 9×9 Sudoku, at least one.
 
-    Attention grows with the square of the number of cells, times about the number of usual symbols.
+    Memory grows with the number of cells times about the number of usual symbols.
     """
     num_usual = max(1, num_symbols - NUM_SPECIAL)  # if a task has other special tokens, this is near enough
-    of_sudoku, of_puzzle = (9 * 9) ** 2 * 9, (side * side) ** 2 * num_usual
-    return max(1, batch_size * of_sudoku // of_puzzle)
+    return max(1, batch_size * 9 * 9 * 9 // (side * side * num_usual))
 
 
 def puzzles_in_memory(model: RecurrentModel, side: int, num_symbols: int, dtype: torch.dtype) -> int:
