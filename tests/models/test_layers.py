@@ -58,6 +58,7 @@ def in_parts_and_whole(most: int, *, compiles: bool) -> tuple[Tensor, Tensor]:
     whole = layer(x)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(layers, "most_sequences", lambda device: most)
+        patch.setattr(layers, "SHORT_SEQUENCE", 0)
         apply = torch.compile(layer, backend="eager", fullgraph=True) if compiles else layer
         return apply(x).detach(), whole.detach()
 
@@ -76,6 +77,42 @@ def test_more_sequences_than_a_device_takes_are_attended_in_parts(monkeypatch: p
 
 def test_a_compiled_network_attends_in_parts_too() -> None:
     assert torch.equal(*apart(partial(in_parts_and_whole, compiles=True), 7))
+
+
+@given(length=st.integers(1, 32), head_dim=st.sampled_from([4, 16, 64]), seed=st.integers(0, 2**32))
+def test_attention_of_short_sequences_is_that_of_pytorch(length: int, head_dim: int, seed: int) -> None:
+    heads = torch.randn(3, 5, 2, length, head_dim, generator=seeded(seed), requires_grad=True)
+    mixed = [form(*heads.unbind()) for form in (layers.attend_short, layers.attend)]
+    upstream = torch.randn(mixed[0].shape, generator=seeded(seed + 1))
+    gradients = [torch.autograd.grad(mix, heads, upstream)[0] for mix in mixed]
+    torch.testing.assert_close(*mixed, rtol=0, atol=1e-5)
+    torch.testing.assert_close(*gradients, rtol=0, atol=1e-4)
+
+
+def test_dropout_drops_weights_of_short_sequences_and_scales_the_others() -> None:
+    query, key = torch.zeros(2, 1000, 1, 4, 8).unbind()  # all weights are 1/4
+    value = torch.eye(4, 8).expand(1000, 1, 4, 8)
+    mixed = layers.attend_short(query, key, value, dropout=0.2)[..., :4]
+    assert mixed.unique().tolist() == [0.0, 0.25 / (1 - 0.2)]
+    assert float((mixed == 0).float().mean()) == pytest.approx(0.2, abs=0.02)
+
+
+def compiled_and_plain() -> tuple[Tensor, Tensor, set[str]]:
+    """Attention over the symbols of a puzzle, compiled and not, and the names of the compiled graph's operations."""
+    x = torch.randn(1, 5, 4, 16, generator=seeded(0))
+    layer, names = Attention(16, 2, 8, axis=-2, generator=seeded(1)), set[str]()
+
+    def noting(graph: torch.fx.GraphModule, inputs: object) -> torch.fx.GraphModule:
+        names.update(node.name for node in graph.graph.nodes)
+        return graph
+
+    return torch.compile(layer, backend=noting, fullgraph=True)(x).detach(), layer(x).detach(), names
+
+
+def test_a_compiled_network_attends_over_symbols_in_sums_of_products() -> None:
+    compiled, plain, names = apart(compiled_and_plain)
+    torch.testing.assert_close(compiled, plain, rtol=0, atol=1e-6)
+    assert "softmax" in names and not any("attention" in name for name in names)
 
 
 def test_only_a_gpu_limits_the_sequences() -> None:

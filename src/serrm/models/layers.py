@@ -21,6 +21,7 @@ DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 NORM_EPS = 1e-5
 # A normal distribution cut at two standard deviations keeps this share of its standard deviation.
 TRUNCATED_STD = 0.8796256610342398
+SHORT_SEQUENCE = 32  # at most so many positions are short, for `attend_short`
 CUDA_GRID = 65_535  # blocks along the second axis of a CUDA grid
 BELOW_CUT = 0.022750131948179195  # share of a normal distribution below minus two standard deviations
 
@@ -122,11 +123,25 @@ def attend(query: Heads, key: Heads, value: Heads, *, dropout: float = 0.0) -> H
     A CUDA grid has no more blocks along its second axis, where PyTorch's kernels put N, and they raise "invalid
     argument" beyond it. Attention over symbols has a sequence per puzzle and position, so that is 809 puzzles of 9×9.
     """
+    if torch.compiler.is_compiling() and query.shape[2] <= SHORT_SEQUENCE:
+        return attend_short(query, key, value, dropout=dropout)
     most = most_sequences(query.device)
     if len(query) <= most:
         return F.scaled_dot_product_attention(query, key, value, dropout_p=dropout)
     parts = zip(query.split(most), key.split(most), value.split(most), strict=True)
     return torch.cat([F.scaled_dot_product_attention(*part, dropout_p=dropout) for part in parts])
+
+
+def attend_short(query: Heads, key: Heads, value: Heads, *, dropout: float = 0.0) -> Heads:
+    """Attention of N short sequences as sums of products, in float32, which torch.compile joins into a few kernels.
+
+    On a GPU PyTorch's attention computes tiles of 128 positions by 128, so with the 9 symbols of a Sudoku nearly all of
+    its products are wasted. Op by op this would store N·H·S·S·d products.
+    """
+    query, key, wide = (heads.float() for heads in (query, key, value))
+    scores = (query[..., :, None, :] * key[..., None, :, :]).sum(-1) / math.sqrt(query.shape[-1])
+    weights = F.dropout(scores.softmax(-1), dropout)
+    return (weights[..., None] * wide[..., None, :, :]).sum(-2).to(value.dtype)
 
 
 def most_sequences(device: torch.device) -> int:
