@@ -6,9 +6,8 @@ from pathlib import Path
 import typer
 
 PARAMS, PROFILES, MACHINE_FILE = "params.yaml", "profiles", "machine.yaml"
-REHEARSALS = (
-    "data/rehearsal"  # one folder per `serrm rehearse` (all stages with tiny models), ignored by git and DVC
-)
+# One folder per `serrm rehearse` (all stages with tiny models), ignored by git and DVC.
+REHEARSALS = "data/rehearsal"
 PAPER = "paper"  # the profile with the paper's models, with whose settings and FLOPs every run is compared
 REGRESSION = "ci"  # the profile that `make regress` repeats
 # All that the committed tables depend on; they compare every run with profile `paper`.

@@ -98,9 +98,8 @@ class Metric:
 
     name: str  # on axes and in sentences
     short: str  # in columns
-    values: Callable[[Batch], Shaped[np.ndarray, " trials"]] | None = (
-        None  # None: pass@k, which `ArcTally` counts
-    )
+    # None: pass@k, which `ArcTally` counts.
+    values: Callable[[Batch], Shaped[np.ndarray, " trials"]] | None = None
     statistic: Statistic = RATE
     tasks: tuple[str, ...] = ()  # that have it; empty: all on square grids, or all whose answers vote
     meaning: str = ""  # of a rule of the task, beneath tables
