@@ -145,7 +145,7 @@ def transform(puzzle: Puzzle, number: int) -> Puzzle:
     return Puzzle(puzzle.question[order], puzzle.answer[order])
 
 
-def test_mazes_and_the_counts_of_their_audit(tmp_path: Path) -> None:
+def test_mazes_and_the_counts_of_their_audit(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     test = [*TEST, transform(TRAIN[2], 3), transform(TRAIN[2], 6), transform(TRAIN[9], 4)]
     # Without walls there are many shortest paths.
     open_maze = MAZE_TEXT.read("S" + " " * (SIDE**2 - 2) + "G")
@@ -162,6 +162,15 @@ def test_mazes_and_the_counts_of_their_audit(tmp_path: Path) -> None:
         "num_with_one_shortest_path": {"train": len(TRAIN), "test": len(test)},
         "num_dihedral_images": 3,
     }
+    (warning,) = (record.message for record in caplog.records if record.levelname == "WARNING")
+    assert warning.startswith(f"1 of {len(train)} training mazes have several shortest paths")
+
+
+def test_mazes_with_one_shortest_path_give_no_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    write(fill_mazes(tmp_path / "raw", TRAIN, TEST), tmp_path / "sets", "maze")
+    assert not [record.message for record in caplog.records if record.levelname == "WARNING"]
 
 
 def test_a_subset_depends_on_the_seed_and_its_own_file_only(shared_raw: Path, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ ratings of Maze-Hard count the cells of the shortest path, with start and goal (
 count its steps. Paper: section "Maze".
 """
 
+import logging
 from collections.abc import Iterator
 from itertools import chain, count, islice
 from pathlib import Path
@@ -40,6 +41,8 @@ from serrm.puzzles.settings import Hub, Mirror, SubsetSettings
 from serrm.puzzles.tables import read_table, write_table
 from serrm.puzzles.text import GridText
 from serrm.puzzles.transforms import NUM_TRANSFORMS, cell_order
+
+logger = logging.getLogger(__name__)
 
 TEXT = GridText(
     characters="# SGo",
@@ -158,15 +161,25 @@ def raw_sets(directory: Path, settings: SubsetSettings) -> dict[str, raw.RawSet]
 
 
 def audit(train: UInt8[np.ndarray, "N I"], test: UInt8[np.ndarray, "M I"], side: int) -> dict[str, Any]:
-    """Count the mazes, those with one shortest path, and test mazes that are transforms of training mazes."""
+    """Count the mazes, those with one shortest path, and test mazes that are transforms of training mazes.
+
+    Warns of training mazes with several shortest paths: Maze-Hard's labels choose among them by directions, so a
+    transformed label asks for another path than a label of the transformed maze.
+    """
     train_bytes = {maze.tobytes() for maze in train}
     orders = [cell_order(side, transform) for transform in range(1, NUM_TRANSFORMS)]
     sets = {"train": train, "test": test}
+    num_unique = {name: sum(map(has_unique_shortest_path, mazes)) for name, mazes in sets.items()}
+    if num_several := len(train) - num_unique["train"]:
+        logger.warning(
+            "%d of %d training mazes have several shortest paths; augmentations would make their labels contradictory, "
+            "so train with num_augmentations: 0 (docs/data.md)",
+            num_several,
+            len(train),
+        )
     return {
         "num_mazes": {name: len(mazes) for name, mazes in sets.items()},
-        "num_with_one_shortest_path": {
-            name: sum(map(has_unique_shortest_path, mazes)) for name, mazes in sets.items()
-        },
+        "num_with_one_shortest_path": num_unique,
         "num_dihedral_images": sum(
             any(maze[order].tobytes() in train_bytes for order in orders) for maze in test
         ),
