@@ -42,7 +42,7 @@ def test_each_depth_is_what_that_many_steps_give(model: RecurrentModel, tokens: 
     ("side", "num_symbols", "expected"),
     [(9, 11, 512), (25, 27, 23), (4, 6, 512 * 729 // 64), (30, 6, 103), (30, 12, 41)],
 )
-def test_larger_grids_come_in_smaller_batches_of_as_many_cells_times_symbols(
+def test_a_batch_has_as_many_cells_times_symbols_as_that_many_sudoku(
     side: int, num_symbols: int, expected: int
 ) -> None:
     assert puzzles_at_once(side, 512, num_symbols) == expected

@@ -205,7 +205,8 @@ def refusal(model: RecurrentModel, side: int, num_symbols: int) -> str | None:
 def puzzles_at_once(side: int, batch_size: int, num_symbols: int) -> int:
     """Number of puzzles of a side that need the memory of `batch_size` 9×9 Sudoku, at least one.
 
-    Memory grows with the number of cells times about the number of usual symbols.
+    Memory grows with the number of cells times about the number of usual symbols, as no attention in use stores its
+    scores (PyTorch's with dropout on a CPU does).
     """
     num_usual = max(1, num_symbols - NUM_SPECIAL)  # if a task has other special tokens, this is near enough
     return max(1, batch_size * 9 * 9 * 9 // (side * side * num_usual))

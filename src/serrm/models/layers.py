@@ -118,10 +118,11 @@ class Attention(nn.Module):
 
 
 def attend(query: Heads, key: Heads, value: Heads, *, dropout: float = 0.0) -> Heads:
-    """Scaled dot-product attention of N independent sequences, on a GPU at most 65,535 of them at once.
+    """Scaled dot-product attention of N independent sequences.
 
-    A CUDA grid has no more blocks along its second axis, where PyTorch's kernels put N, and they raise "invalid
-    argument" beyond it. Attention over symbols has a sequence per puzzle and position, so that is 809 puzzles of 9×9.
+    Where torch.compile runs, short ones go to `attend_short`. Of others a GPU takes at most 65,535 at once. A CUDA grid
+    has no more blocks along its second axis, where PyTorch's kernels put N, and they raise "invalid argument" beyond.
+    Attention over symbols has a sequence per puzzle and position, so that is 809 puzzles of 9×9.
     """
     if torch.compiler.is_compiling() and query.shape[2] <= SHORT_SEQUENCE:
         return attend_short(query, key, value, dropout=dropout)
