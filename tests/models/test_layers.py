@@ -58,7 +58,7 @@ def in_parts_and_whole(most: int, *, compiles: bool) -> tuple[Tensor, Tensor]:
     whole = layer(x)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(layers, "most_sequences", lambda device: most)
-        patch.setattr(layers, "SHORT_SEQUENCE", 0)
+        patch.setattr(layers, "TILE", 0)
         apply = torch.compile(layer, backend="eager", fullgraph=True) if compiles else layer
         return apply(x).detach(), whole.detach()
 
@@ -79,52 +79,62 @@ def test_a_compiled_network_attends_in_parts_too() -> None:
     assert torch.equal(*apart(partial(in_parts_and_whole, compiles=True), 7))
 
 
-@given(length=st.integers(1, 32), head_dim=st.sampled_from([4, 16, 64]), seed=st.integers(0, 2**32))
-def test_attention_of_short_sequences_is_that_of_pytorch(length: int, head_dim: int, seed: int) -> None:
-    heads = torch.randn(3, 5, 2, length, head_dim, generator=seeded(seed), requires_grad=True)
-    mixed = [form(*heads.unbind()) for form in (layers.attend_short, layers.attend)]
+@given(
+    length=st.integers(1, 32),
+    num=st.integers(1, 9),
+    head_dim=st.sampled_from([4, 16, 64]),
+    seed=st.integers(0, 2**32),
+)
+def test_packed_sequences_do_not_see_each_other(length: int, num: int, head_dim: int, seed: int) -> None:
+    heads = torch.randn(3, 2 * num, 2, length, head_dim, generator=seeded(seed), requires_grad=True)
+    mixed = [layers.attend_packed(*heads.unbind(), num), layers.attend(*heads.unbind())]
     upstream = torch.randn(mixed[0].shape, generator=seeded(seed + 1))
     gradients = [torch.autograd.grad(mix, heads, upstream)[0] for mix in mixed]
     torch.testing.assert_close(*mixed, rtol=0, atol=5e-5)
     torch.testing.assert_close(*gradients, rtol=0, atol=5e-4)
 
 
-def test_dropout_drops_weights_of_short_sequences_and_scales_the_others() -> None:
+def test_dropout_drops_weights_of_packed_sequences_and_scales_the_others() -> None:
     query, key = torch.zeros(2, 1000, 1, 4, 8).unbind()  # all weights are 1/4
     value = torch.eye(4, 8).expand(1000, 1, 4, 8)
     torch.manual_seed(0)
-    mixed = layers.attend_short(query, key, value, dropout=0.2)[..., :4]
+    mixed = layers.attend_packed(query, key, value, 20, dropout=0.2)[..., :4]
     assert mixed.unique().tolist() == [0.0, 0.25 / (1 - 0.2)]
     assert float((mixed == 0).float().mean()) == pytest.approx(0.2, abs=0.02)
 
 
-def compiled_and_plain(num_symbols: int) -> tuple[Tensor, Tensor, set[str]]:
-    """Attention over the symbols of a puzzle, compiled and not, and the names of the compiled graph's operations."""
-    x = torch.randn(1, 5, num_symbols, 16, generator=seeded(0))
-    layer, names = Attention(16, 2, 8, axis=-2, generator=seeded(1)), set[str]()
+@pytest.mark.parametrize(
+    ("num", "length", "in_tile"),
+    [(256 * 81, 9, 12), (48 * 36, 6, 18), (7, 9, 7), (13, 100, 1), (1, 9, 1), (4, 300, 1)],
+)
+def test_as_many_sequences_as_fit_a_tile_and_divide_their_number_are_packed(
+    num: int, length: int, in_tile: int
+) -> None:
+    assert layers.num_in_tile(num, length) == in_tile
+
+
+def compiled_and_plain(num_symbols: int) -> tuple[Tensor, Tensor, list[tuple[int, ...]]]:
+    """Attention over the symbols of a puzzle, compiled and not, and the shapes that reach PyTorch's in the compiled."""
+    x = torch.randn(1, 6, num_symbols, 16, generator=seeded(0))
+    layer, shapes = Attention(16, 2, 8, axis=-2, generator=seeded(1)), list[tuple[int, ...]]()
 
     def noting(graph: torch.fx.GraphModule, inputs: object) -> torch.fx.GraphModule:
-        names.update(str(node.target) for node in graph.graph.nodes)
+        nodes = [node for node in graph.graph.nodes if "attention" in str(node.target)]
+        shapes.extend(tuple(node.args[0].meta["example_value"].shape) for node in nodes)
         return graph
 
-    return torch.compile(layer, backend=noting, fullgraph=True)(x).detach(), layer(x).detach(), names
+    return torch.compile(layer, backend=noting, fullgraph=True)(x).detach(), layer(x).detach(), shapes
 
 
-@pytest.mark.parametrize("num_symbols", [4, layers.SHORT_SEQUENCE, layers.SHORT_SEQUENCE + 1])
-def test_a_compiled_network_attends_over_few_symbols_in_sums_of_products(num_symbols: int) -> None:
-    compiled, plain, names = apart(compiled_and_plain, num_symbols)
+@pytest.mark.parametrize(
+    ("num_symbols", "shape"), [(4, (1, 2, 24, 8)), (40, (2, 2, 120, 8)), (100, (6, 2, 100, 8))]
+)
+def test_a_compiled_network_packs_the_symbols_of_several_positions(
+    num_symbols: int, shape: tuple[int, ...]
+) -> None:
+    compiled, plain, shapes = apart(compiled_and_plain, num_symbols)
     torch.testing.assert_close(compiled, plain, rtol=0, atol=1e-6)
-    is_short = num_symbols <= layers.SHORT_SEQUENCE
-    assert ("softmax" in names) == is_short != any("attention" in name for name in names)
-
-
-def test_attention_of_short_sequences_keeps_the_dtype() -> None:
-    heads = torch.randn(3, 2, 1, 5, 8, generator=seeded(0)).bfloat16()
-    mixed = layers.attend_short(*heads.unbind())
-    assert mixed.dtype == torch.bfloat16
-    torch.testing.assert_close(
-        mixed.float(), layers.attend_short(*heads.float().unbind()), rtol=0.01, atol=0.01
-    )
+    assert shapes == [shape]
 
 
 def test_only_a_gpu_limits_the_sequences() -> None:

@@ -21,7 +21,7 @@ DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 NORM_EPS = 1e-5
 # A normal distribution cut at two standard deviations keeps this share of its standard deviation.
 TRUNCATED_STD = 0.8796256610342398
-SHORT_SEQUENCE = 32  # at most so many positions are short, for `attend_short`
+TILE = 128  # queries by keys that PyTorch's attention computes at once on a GPU
 CUDA_GRID = 65_535  # blocks along the second axis of a CUDA grid
 BELOW_CUT = 0.022750131948179195  # share of a normal distribution below minus two standard deviations
 
@@ -120,12 +120,12 @@ class Attention(nn.Module):
 def attend(query: Heads, key: Heads, value: Heads, *, dropout: float = 0.0) -> Heads:
     """Scaled dot-product attention of N independent sequences.
 
-    Where torch.compile runs, short ones go to `attend_short`. Of others a GPU takes at most 65,535 at once. A CUDA grid
-    has no more blocks along its second axis, where PyTorch's kernels put N, and they raise "invalid argument" beyond.
-    Attention over symbols has a sequence per puzzle and position, so that is 809 puzzles of 9×9.
+    Where torch.compile runs, short ones go to `attend_packed`. Of others a GPU takes at most 65,535 at once. A CUDA
+    grid has no more blocks along its second axis, where PyTorch's kernels put N, and they raise "invalid argument"
+    beyond. Attention over symbols has a sequence per puzzle and position, so that is 809 puzzles of 9×9.
     """
-    if torch.compiler.is_compiling() and query.shape[2] <= SHORT_SEQUENCE:
-        return attend_short(query, key, value, dropout=dropout)
+    if torch.compiler.is_compiling() and (num := num_in_tile(*query.shape[::2])) > 1:
+        return attend_packed(query, key, value, num, dropout=dropout)
     most = most_sequences(query.device)
     if len(query) <= most:
         return F.scaled_dot_product_attention(query, key, value, dropout_p=dropout)
@@ -133,16 +133,32 @@ def attend(query: Heads, key: Heads, value: Heads, *, dropout: float = 0.0) -> H
     return torch.cat([F.scaled_dot_product_attention(*part, dropout_p=dropout) for part in parts])
 
 
-def attend_short(query: Heads, key: Heads, value: Heads, *, dropout: float = 0.0) -> Heads:
-    """Attention of N short sequences as sums of products, in float32, which torch.compile joins into a few kernels.
+def attend_packed(query: Heads, key: Heads, value: Heads, num: int, *, dropout: float = 0.0) -> Heads:
+    """Attention of short sequences, `num` of them as one, with a mask that keeps them apart.
 
-    On a GPU PyTorch's attention computes tiles of 128 positions by 128, so with the 9 symbols of a Sudoku nearly all of
-    its products are wasted. Op by op this would store N·H·S·S·d products.
+    On a GPU PyTorch's attention computes tiles of 128 queries by 128 keys, so with the 9 symbols of a Sudoku one
+    sequence at a time nearly all of its products are wasted.
     """
-    query, key, wide = (heads.float() for heads in (query, key, value))
-    scores = (query[..., :, None, :] * key[..., None, :, :]).sum(-1) / math.sqrt(query.shape[-1])
-    weights = F.dropout(scores.softmax(-1), dropout)
-    return (weights[..., None] * wide[..., None, :, :]).sum(-2).to(value.dtype)
+    sequences, num_heads, length, head_dim = query.shape
+
+    def packed(heads: Heads) -> Float[Tensor, "few H long d"]:
+        joined = heads.transpose(1, 2).reshape(sequences // num, num * length, num_heads, head_dim)
+        return joined.transpose(1, 2)
+
+    sequence = torch.arange(num * length, device=query.device) // length
+    mixed = F.scaled_dot_product_attention(
+        packed(query),
+        packed(key),
+        packed(value),
+        attn_mask=sequence[:, None] == sequence,
+        dropout_p=dropout,
+    )
+    return mixed.transpose(1, 2).reshape(sequences, length, num_heads, head_dim).transpose(1, 2)
+
+
+def num_in_tile(num: int, length: int) -> int:
+    """The most of `num` sequences that together fit a tile and that divide `num`."""
+    return next(most for most in range(max(1, TILE // length), 0, -1) if num % most == 0)
 
 
 def most_sequences(device: torch.device) -> int:
