@@ -27,6 +27,7 @@ import typer
 from serrm.arrays.stream import random_stream
 from serrm.config import read_params
 from serrm.core import devices as machine
+from serrm.inference.predict import supervision_step
 from serrm.kernels.accelerate import accelerate
 from serrm.kernels.cpu.build import find_compiler
 from serrm.kernels.precision import has_fast_bfloat16
@@ -132,10 +133,9 @@ def step_of(case: Case, kind: str, device: torch.device, form: Form) -> Callable
     state = model.initial_state(case.batch_size, num_positions, case.num_symbols, DTYPES[form.precision])
     task_vectors = model.task_vectors(torch.zeros(case.batch_size, dtype=torch.long, device=device))
 
-    @torch.no_grad()
     def step() -> None:
         nonlocal state
-        state = model(state, tokens, task_vectors).state
+        state = supervision_step(model, state, tokens, task_vectors, case.batch_size).state
 
     return step
 

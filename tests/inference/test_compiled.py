@@ -13,12 +13,14 @@ from serrm.inference.evaluate import evaluate
 from serrm.inference.predict import predict
 from serrm.inference.search import Limits, Search, search
 from serrm.inference.settings import ScoringSettings
+from serrm.kernels import accelerate as accelerate_module
 from serrm.kernels.accelerate import accelerate
 from serrm.models.build import build_model
 from serrm.models.families import ModelSettings
 from serrm.models.recurrence import RecurrentModel
 from serrm.puzzles.tasks import TASKS
 from serrm.scoring.schema import ScoredSet
+from serrm.training.checkpoint import read_weights
 from serrm.training.run import train
 from serrm.training.settings import RunSettings
 from serrm.training.stablemax import Stablemax
@@ -169,3 +171,46 @@ def test_a_training_compiles_one_variant_without_gradient_and_one_with(
     )
     asked = (settings, make_arrays(side=4), tmp_path, device, 2 if family == "trm" else None)
     assert apart(variants_of_training, *asked) == 2
+
+
+def weights_after_training(settings: RunSettings, arrays: Path, folder: Path, has_graphs: bool) -> Any:
+    if not has_graphs:
+        accelerate_module.has_dropout = lambda network: True
+    execution = Execution(device="cuda", micro_batch=2)
+    train(settings, arrays, folder / "run", folder / "scratch", execution)
+    return read_weights(folder / "run")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("_", GPUS)
+@pytest.mark.parametrize("family", MODELS)
+def test_cuda_graphs_change_no_bit(
+    family: str, _: str, make_run: MakeRun, make_arrays: MakePath, tmp_path: Path
+) -> None:
+    train_part: dict[str, Any] = {} if family == "se_rrm" else dict(Q_LEARNING)
+    if family == "hrm":  # a second forward pass between the first and the backward pass
+        train_part["halting"] = {**train_part["halting"], "bootstrap": True}
+    settings = make_run(model=MODELS[family], train={**train_part, "compile": True, "steps": 12})
+    with_graphs, without = (
+        apart(weights_after_training, settings, make_arrays(side=4), tmp_path / str(has), has)
+        for has in (True, False)
+    )
+    assert all(torch.equal(weights, without[name]) for name, weights in with_graphs.items())
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.1])
+@pytest.mark.parametrize("family", MODELS)
+def test_networks_with_dropout_have_no_cuda_graphs(
+    family: str, dropout: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = []
+
+    def compiled(apply: Any, *, options: dict[str, Any], **_: Any) -> Any:
+        found.append(options["triton.cudagraphs"])
+        return apply
+
+    monkeypatch.setattr(torch, "compile", compiled)
+    settings = {**MODELS[family], "attention_dropout": dropout}
+    model = build_model(TypeAdapter(ModelSettings).validate_python(settings), 6, seeded(0), num_positions=16)
+    accelerate(model, compiles=True)
+    assert set(found) == {dropout == 0.0}

@@ -17,7 +17,7 @@ from serrm.arrays.stream import Examples, PuzzleArrays, Stream
 from serrm.core.processes import ALONE, Processes
 from serrm.core.progress import with_progress
 from serrm.core.settings import parse
-from serrm.kernels.accelerate import accelerate, runs_compiled
+from serrm.kernels.accelerate import accelerate, reuse_memory, runs_compiled
 from serrm.models.build import empty_model
 from serrm.models.recurrence import CannotExtrapolate, RecurrentModel, State, StepOutput
 from serrm.models.settings import NUM_SPECIAL
@@ -168,12 +168,17 @@ def supervision_step(
 ) -> StepOutput:
     """A step without gradient; for compiled networks a batch is filled up to `batch_rows`, and the output cut."""
     num = len(tokens)
-    if num < batch_rows and runs_compiled(model, state[0].dtype):
+    is_compiled = runs_compiled(model, state[0].dtype)
+    if num < batch_rows and is_compiled:
         state, tokens = tuple(filled_up(part, batch_rows) for part in state), filled_up(tokens, batch_rows)
         task_vectors = None if task_vectors is None else filled_up(task_vectors, batch_rows)
+    reuse_memory(model)
     output: StepOutput = model(state, tokens, task_vectors)
     halting = None if output.halting is None else output.halting[:num]
-    return StepOutput(tuple(part[:num] for part in output.state), output.logits[:num], halting)
+    after = tuple(part[:num] for part in output.state)
+    if is_compiled:  # the next step overwrites what its networks returned
+        after = tuple(part.clone() for part in after)
+    return StepOutput(after, output.logits[:num], halting)
 
 
 def symbols_of(logits: Float[Tensor, "B I K"]) -> UInt8[np.ndarray, "B I"]:
@@ -205,8 +210,8 @@ def refusal(model: RecurrentModel, side: int, num_symbols: int) -> str | None:
 def puzzles_at_once(side: int, batch_size: int, num_symbols: int) -> int:
     """Number of puzzles of a side that need the memory of `batch_size` 9×9 Sudoku, at least one.
 
-    Memory grows with the number of cells times about the number of usual symbols, as no attention in use stores its
-    scores (PyTorch's with dropout on a CPU does).
+    Memory grows with the number of cells times about the number of usual symbols: attention stores no scores, except
+    PyTorch's with dropout on a CPU.
     """
     num_usual = max(1, num_symbols - NUM_SPECIAL)  # if a task has other special tokens, this is near enough
     return max(1, batch_size * 9 * 9 * 9 // (side * side * num_usual))

@@ -23,12 +23,8 @@ Apply = Callable[[Tensor, Tensor, Rotation | None], Tensor]  # (state, injection
 # Of all compiled networks of a process together. PyTorch's own limit is 8, beyond which it raises an error.
 MOST_VARIANTS = 64
 NATIVE, PYTORCH = "native kernels", "PyTorch"  # what runs the parts of a model
-# No kernel is chosen by timing where the choice changes numbers, so that equal machines give equal numbers. No CUDA
-# graphs, which would overwrite the last output, while slots keep outputs and change rows of them.
-OPTIONS: dict[str, str | int | bool | Callable[..., Any]] = {
-    "deterministic": True,
-    "triton.cudagraphs": False,
-}
+# No kernel is chosen by timing where the choice changes numbers, so that equal machines give equal numbers.
+OPTIONS: dict[str, str | int | bool | Callable[..., Any]] = {"deterministic": True}
 
 
 class FastNetwork:
@@ -37,7 +33,7 @@ class FastNetwork:
     def __init__(self, network: Network, allows_native: bool, compiles: bool) -> None:
         self.network, self.allows_native, self.compiles = network, allows_native, compiles
         plain = MethodType(type(network).forward, network)
-        self.plain: Apply = _compiled(plain) if compiles else plain
+        self.plain: Apply = _compiled(plain, has_graphs=not has_dropout(network)) if compiles else plain
         self.native: NativeNetwork | None = None
 
     def runs_native(self, like: Tensor) -> bool:
@@ -83,6 +79,15 @@ def runs_compiled(model: RecurrentModel, dtype: torch.dtype) -> bool:
     return any(network.compiles and not network.runs_native(like) for network in _fast_networks(model))
 
 
+def reuse_memory(model: RecurrentModel) -> None:
+    """Let compiled networks on a GPU overwrite what they returned before this call, gradients included.
+
+    CUDA graphs write to the same memory each time. So call it once before each step, and copy what outlives the step.
+    """
+    if model.initial.is_cuda and any(network.compiles for network in _fast_networks(model)):
+        torch.compiler.cudagraph_mark_step_begin()
+
+
 def implementations(model: RecurrentModel, dtype: torch.dtype) -> set[str]:
     """NATIVE, PYTORCH or both: what runs a model that is not compiled, on states of this dtype."""
     like, networks = model.initial.to(dtype), _fast_networks(model)
@@ -90,6 +95,11 @@ def implementations(model: RecurrentModel, dtype: torch.dtype) -> set[str]:
     if networks and _replaces_products(model, like):  # then the kernels' product runs all linear maps
         used.add(NATIVE)
     return used or {PYTORCH}
+
+
+def has_dropout(network: nn.Module) -> bool:
+    """True if a part of the network drops attention weights in training."""
+    return any(getattr(part, "dropout", 0.0) > 0 for part in network.modules())
 
 
 def _replaces_products(model: RecurrentModel, like: Tensor) -> bool:
@@ -110,9 +120,15 @@ def _begin_step(model: nn.Module, args: tuple[Any, ...]) -> None:
         network.begin_step(args[0][0])
 
 
-def _compiled(apply: Apply) -> Apply:
+def _compiled(apply: Apply, *, has_graphs: bool) -> Apply:
+    """Compile a network, with CUDA graphs, which start all its kernels at once, or without.
+
+    Without them a small model waits for Python most of the time. With them, trainings with dropout sometimes gave other
+    bits on an equal machine (docs/performance.md), so networks with dropout get none.
+    """
     import torch._dynamo  # takes a second or more, so only when compiling
 
     torch._dynamo.config.recompile_limit = max(torch._dynamo.config.recompile_limit, MOST_VARIANTS)
-    compiled: Apply = torch.compile(apply, dynamic=False, fullgraph=True, options=OPTIONS)
+    options = {**OPTIONS, "triton.cudagraphs": has_graphs}
+    compiled: Apply = torch.compile(apply, dynamic=False, fullgraph=True, options=options)
     return compiled

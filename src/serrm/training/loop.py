@@ -37,7 +37,7 @@ from torch import Tensor
 
 from serrm.arrays.stream import Stream
 from serrm.core.processes import ALONE, Processes
-from serrm.kernels.accelerate import may_run_native
+from serrm.kernels.accelerate import may_run_native, reuse_memory
 from serrm.models.layers import DTYPES
 from serrm.models.recurrence import RecurrentModel, SupervisionStep
 from serrm.training.base import trained_parameters
@@ -124,6 +124,7 @@ class Trainer:
     def _training_step(self) -> float:
         """Take the step of the module's pseudo-code; returns its learning rate."""
         slots = self.slots
+        reuse_memory(self.model)
         slots.refill(self.stream, self.model)
         slots.num_steps += 1
         results = []

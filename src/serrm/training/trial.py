@@ -12,7 +12,7 @@ from torch import Tensor
 
 from serrm.core import devices
 from serrm.core.progress import duration
-from serrm.kernels.accelerate import runs_compiled
+from serrm.kernels.accelerate import reuse_memory, runs_compiled
 from serrm.training.loop import Trainer
 from serrm.training.slots import Piece, to_device
 
@@ -112,6 +112,7 @@ def try_step(trainer: Trainer, num: int) -> None:
         for part in trainer.stream.gather(0, num)
     )
     state = model.initial_state(num, tokens.shape[1], trainer.stream.num_symbols, slots.state[0].dtype)
+    reuse_memory(model)
     try:
         trainer.forward_backward(Piece(0, tokens, targets, task_types, state, torch.ones(num).long()))
     finally:
