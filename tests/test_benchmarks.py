@@ -16,7 +16,7 @@ def test_a_step_is_measured_beside_plain_pytorch(
     kind: str, threads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Compiling would take longer than all tests.
-    monkeypatch.setattr("serrm.kernels.accelerate._compiled", lambda apply, has_graphs: apply)
+    monkeypatch.setattr("serrm.kernels.accelerate._compiled", lambda apply, _: apply)
     monkeypatch.setattr("torch.set_num_threads", lambda threads: None)
     case = StepCase("tiny", TINY, batch_size=2, side=4, num_symbols=6)
     setup = Setup("cpu", 2, ("float32",), threads)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import torch
 from pydantic import TypeAdapter
-from torch import Tensor
+from torch import Tensor, nn
 
 from serrm.core.execution import Execution
 from serrm.inference.evaluate import evaluate
@@ -14,7 +14,7 @@ from serrm.inference.predict import predict
 from serrm.inference.search import Limits, Search, search
 from serrm.inference.settings import ScoringSettings
 from serrm.kernels import accelerate as accelerate_module
-from serrm.kernels.accelerate import accelerate
+from serrm.kernels.accelerate import accelerate, has_dropout
 from serrm.models.build import build_model
 from serrm.models.families import ModelSettings
 from serrm.models.recurrence import RecurrentModel
@@ -174,34 +174,50 @@ def test_a_training_compiles_one_variant_without_gradient_and_one_with(
 
 
 def weights_after_training(settings: RunSettings, arrays: Path, folder: Path, has_graphs: bool) -> Any:
+    """The weights, and the number of compiled graphs without CUDA graphs."""
+    from torch._dynamo.utils import counters
+
     if not has_graphs:
         accelerate_module.has_dropout = lambda network: True
-    execution = Execution(device="cuda", micro_batch=2)
-    train(settings, arrays, folder / "run", folder / "scratch", execution)
-    return read_weights(folder / "run")
+    train(settings, arrays, folder / "run", folder / "scratch", Execution(device="cuda"))
+    return read_weights(folder / "run"), counters["inductor"]["cudagraph_skips"]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("_", GPUS)
+@pytest.mark.parametrize("device", GPUS)
 @pytest.mark.parametrize("family", MODELS)
 def test_cuda_graphs_change_no_bit(
-    family: str, _: str, make_run: MakeRun, make_arrays: MakePath, tmp_path: Path
+    family: str, device: str, make_run: MakeRun, make_arrays: MakePath, tmp_path: Path
 ) -> None:
     train_part: dict[str, Any] = {} if family == "se_rrm" else dict(Q_LEARNING)
     if family == "hrm":  # a second forward pass between the first and the backward pass
         train_part["halting"] = {**train_part["halting"], "bootstrap": True}
     settings = make_run(model=MODELS[family], train={**train_part, "compile": True, "steps": 12})
-    with_graphs, without = (
+    (with_graphs, num_skipped), (without, _) = (
         apart(weights_after_training, settings, make_arrays(side=4), tmp_path / str(has), has)
         for has in (True, False)
     )
+    assert num_skipped == 0
     assert all(torch.equal(weights, without[name]) for name, weights in with_graphs.items())
 
 
-@pytest.mark.parametrize("dropout", [0.0, 0.1])
+@pytest.mark.parametrize(
+    ("dropout", "is_training", "allows_graphs", "has_graphs"),
+    [
+        (0.0, True, True, True),
+        (0.1, True, True, False),
+        (0.1, False, True, True),
+        (0.0, True, False, False),
+    ],
+)
 @pytest.mark.parametrize("family", MODELS)
-def test_networks_with_dropout_have_no_cuda_graphs(
-    family: str, dropout: float, monkeypatch: pytest.MonkeyPatch
+def test_networks_with_dropout_train_without_cuda_graphs(
+    family: str,
+    dropout: float,
+    is_training: bool,
+    allows_graphs: bool,
+    has_graphs: bool,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     found = []
 
@@ -212,5 +228,12 @@ def test_networks_with_dropout_have_no_cuda_graphs(
     monkeypatch.setattr(torch, "compile", compiled)
     settings = {**MODELS[family], "attention_dropout": dropout}
     model = build_model(TypeAdapter(ModelSettings).validate_python(settings), 6, seeded(0), num_positions=16)
-    accelerate(model, compiles=True)
-    assert set(found) == {dropout == 0.0}
+    accelerate(model.train(is_training), compiles=True, allows_graphs=allows_graphs)
+    assert set(found) == {has_graphs}
+
+
+def test_dropout_of_any_form_is_found() -> None:
+    within = nn.Module()
+    within.dropout = nn.Dropout(0.1)
+    assert has_dropout(within) and has_dropout(nn.Sequential(nn.Linear(2, 2), nn.Dropout(0.1)))
+    assert not has_dropout(nn.Sequential(nn.Linear(2, 2), nn.Dropout(0.0)))

@@ -6,6 +6,7 @@ Published vectors (tests/published) cover the layers themselves.
 import math
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import pytest
 import scipy.stats
@@ -51,14 +52,14 @@ def test_a_scaled_table_scales_the_scores(kind: str, scale: float, seed: int) ->
     torch.testing.assert_close(found, layer(x, plain), rtol=0, atol=1e-5)
 
 
-def in_parts_and_whole(most: int, *, compiles: bool) -> tuple[Tensor, Tensor]:
+def in_parts_and_whole(most: int, *, compiles: bool, tile: int = 0) -> tuple[Tensor, Tensor]:
     """Attention over the symbols of 3 puzzles of 5 positions: 15 sequences, as many at once as `most`, and all."""
     x = torch.randn(3, 5, 4, 16, generator=seeded(0))
     layer = Attention(16, 2, 8, axis=-2, generator=seeded(1))
     whole = layer(x)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(layers, "most_sequences", lambda device: most)
-        patch.setattr(layers, "TILE", 0)
+        patch.setattr(layers, "TILE", tile)
         apply = torch.compile(layer, backend="eager", fullgraph=True) if compiles else layer
         return apply(x).detach(), whole.detach()
 
@@ -66,9 +67,9 @@ def in_parts_and_whole(most: int, *, compiles: bool) -> tuple[Tensor, Tensor]:
 def test_more_sequences_than_a_device_takes_are_attended_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes, attention = [], F.scaled_dot_product_attention
 
-    def noted(*heads: Tensor, dropout_p: float) -> Tensor:
+    def noted(*heads: Tensor, **how: Any) -> Tensor:
         sizes.append(len(heads[0]))
-        return attention(*heads, dropout_p=dropout_p)
+        return attention(*heads, **how)
 
     monkeypatch.setattr(F, "scaled_dot_product_attention", noted)
     assert torch.equal(*in_parts_and_whole(7, compiles=False))
@@ -77,6 +78,9 @@ def test_more_sequences_than_a_device_takes_are_attended_in_parts(monkeypatch: p
 
 def test_a_compiled_network_attends_in_parts_too() -> None:
     assert torch.equal(*apart(partial(in_parts_and_whole, compiles=True), 7))
+    # Three sequences of four symbols in a tile are five packs, two at once.
+    in_packs = apart(partial(in_parts_and_whole, compiles=True, tile=12), 2)
+    torch.testing.assert_close(*in_packs, rtol=0, atol=1e-6)
 
 
 @given(

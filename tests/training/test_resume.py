@@ -201,14 +201,21 @@ def trained(settings: RunSettings, arrays: Path, folder: Path, device: str, num_
 @pytest.mark.slow
 @pytest.mark.parametrize("device", GPUS)
 @pytest.mark.parametrize(
-    ("precision", "compiles"), [("float32", True), ("bfloat16", True), ("bfloat16", False)]
+    ("precision", "compiles", "dropout"),
+    [("float32", True, 0.2), ("bfloat16", True, 0.2), ("bfloat16", True, 0.0), ("bfloat16", False, 0.2)],
 )
 def test_resumed_by_other_processes_on_a_device_is_bit_identical(
-    make_run: MakeRun, make_arrays: MakePath, tmp_path: Path, device: str, precision: str, compiles: bool
+    make_run: MakeRun,
+    make_arrays: MakePath,
+    tmp_path: Path,
+    device: str,
+    precision: str,
+    compiles: bool,
+    dropout: float,
 ) -> None:
-    """Long and short axes of attention, dropout, and task types that several slots share."""
-    model = {"attention_dropout": 0.2, "task_types": "factored", "layers": 1, "head_dim": 16}
-    train = {"steps": 4, "precision": precision, "compile": compiles, **conftest.TASK_TYPES}
+    """Long and short axes of attention, CUDA graphs or dropout, and task types that several slots share."""
+    model = {"attention_dropout": dropout, "task_types": "factored", "layers": 1, "head_dim": 16}
+    train = {"steps": 8, "precision": precision, "compile": compiles, **conftest.TASK_TYPES}
     settings, arrays = make_run(model=model, train=train), make_arrays(side=9, tests=(9,))
     straight = apart(trained, settings, arrays, tmp_path / "straight", device, 0)
     stopped = apart(trained, settings, arrays, tmp_path / "stopped", device, 3)

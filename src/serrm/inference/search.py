@@ -6,7 +6,8 @@ toss-up between two symbols, fills in each symbol that the rule allows, and expa
 Only the network decides where to guess and what is likely. (An extension: docs/decisions/017.)
 
 Every puzzle has a row of the batch and counts its own steps. A finished puzzle frees its row for the next, so the batch
-stays full, and every puzzle gets the answer that it would get in a batch of its own.
+stays full, and every puzzle gets the answer that it would get in a batch of its own, in compiled networks up to
+rounding.
 """
 
 import heapq

@@ -30,10 +30,10 @@ OPTIONS: dict[str, str | int | bool | Callable[..., Any]] = {"deterministic": Tr
 class FastNetwork:
     """The `forward` of an accelerated network: native kernels where they fit, else compiled or op by op."""
 
-    def __init__(self, network: Network, allows_native: bool, compiles: bool) -> None:
+    def __init__(self, network: Network, allows_native: bool, compiles: bool, has_graphs: bool) -> None:
         self.network, self.allows_native, self.compiles = network, allows_native, compiles
         plain = MethodType(type(network).forward, network)
-        self.plain: Apply = _compiled(plain, has_graphs=not has_dropout(network)) if compiles else plain
+        self.plain: Apply = _compiled(plain, has_graphs) if compiles else plain
         self.native: NativeNetwork | None = None
 
     def runs_native(self, like: Tensor) -> bool:
@@ -49,10 +49,13 @@ class FastNetwork:
         return (self.native or self.plain)(x, injection, rotation)
 
 
-def accelerate(model: RecurrentModel, *, allows_native: bool = True, compiles: bool = False) -> None:
+def accelerate(
+    model: RecurrentModel, *, allows_native: bool = True, compiles: bool = False, allows_graphs: bool = True
+) -> None:
     """Give the networks of a model their fastest form, in place.
 
-    `allows_native`: native kernels where they fit; `compiles`: torch.compile where they do not.
+    `allows_native`: native kernels where they fit; `compiles`: torch.compile where they do not; `allows_graphs`: with
+    CUDA graphs, unless the network is in training mode and has dropout.
     """
     if not _fast_networks(model):
         model.register_forward_pre_hook(_begin_step)
@@ -65,7 +68,8 @@ def accelerate(model: RecurrentModel, *, allows_native: bool = True, compiles: b
         model.forward = forward  # type: ignore[method-assign]
     for network in model.networks.values():
         assert isinstance(network, Network)
-        network.forward = FastNetwork(network, allows_native, compiles)  # type: ignore[method-assign]
+        has_graphs = allows_graphs and not (network.training and has_dropout(network))
+        network.forward = FastNetwork(network, allows_native, compiles, has_graphs)  # type: ignore[method-assign]
 
 
 def may_run_native(model: RecurrentModel) -> bool:
@@ -98,8 +102,12 @@ def implementations(model: RecurrentModel, dtype: torch.dtype) -> set[str]:
 
 
 def has_dropout(network: nn.Module) -> bool:
-    """True if a part of the network drops attention weights in training."""
-    return any(getattr(part, "dropout", 0.0) > 0 for part in network.modules())
+    """True if a part of the network has a probability of dropout above 0."""
+    return any(
+        (isinstance(part, nn.Dropout) and part.p > 0)
+        or (isinstance(rate := getattr(part, "dropout", None), float) and rate > 0)
+        for part in network.modules()
+    )
 
 
 def _replaces_products(model: RecurrentModel, like: Tensor) -> bool:
@@ -120,11 +128,11 @@ def _begin_step(model: nn.Module, args: tuple[Any, ...]) -> None:
         network.begin_step(args[0][0])
 
 
-def _compiled(apply: Apply, *, has_graphs: bool) -> Apply:
-    """Compile a network, with CUDA graphs, which start all its kernels at once, or without.
+def _compiled(apply: Apply, has_graphs: bool) -> Apply:
+    """Compile a network, with CUDA graphs, each of which launches all its kernels at once, or without.
 
     Without them a small model waits for Python most of the time. With them, trainings with dropout sometimes gave other
-    bits on an equal machine (docs/performance.md), so networks with dropout get none.
+    bits on an equal machine (docs/performance.md).
     """
     import torch._dynamo  # takes a second or more, so only when compiling
 

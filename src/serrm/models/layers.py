@@ -11,7 +11,7 @@ from functools import lru_cache
 import numpy as np
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from serrm.models.angles import no_angles
@@ -118,23 +118,15 @@ class Attention(nn.Module):
 
 
 def attend(query: Heads, key: Heads, value: Heads, *, dropout: float = 0.0) -> Heads:
-    """Scaled dot-product attention of N independent sequences.
-
-    Where torch.compile runs, short ones go to `attend_packed`. Of others a GPU takes at most 65,535 at once. A CUDA
-    grid has no more blocks along its second axis, where PyTorch's kernels put N, and they raise "invalid argument"
-    beyond. Attention over symbols has a sequence per puzzle and position, so that is 809 puzzles of 9×9.
-    """
-    if torch.compiler.is_compiling() and (num := num_in_tile(*query.shape[::2])) > 1:
+    """Scaled dot-product attention of N independent sequences; where torch.compile runs, several short ones as one."""
+    num = num_in_tile(*query.shape[::2]) if torch.compiler.is_compiling() else 1
+    if num > 1:
         return attend_packed(query, key, value, num, dropout=dropout)
-    most = most_sequences(query.device)
-    if len(query) <= most:
-        return F.scaled_dot_product_attention(query, key, value, dropout_p=dropout)
-    parts = zip(query.split(most), key.split(most), value.split(most), strict=True)
-    return torch.cat([F.scaled_dot_product_attention(*part, dropout_p=dropout) for part in parts])
+    return attend_in_parts(query, key, value, dropout=dropout)
 
 
 def attend_packed(query: Heads, key: Heads, value: Heads, num: int, *, dropout: float = 0.0) -> Heads:
-    """Attention of short sequences, `num` of them as one, with a mask that keeps them apart.
+    """Attention of short sequences, `num` of them as one, with a block-diagonal mask that keeps them apart.
 
     On a GPU PyTorch's attention computes tiles of 128 queries by 128 keys, so with the 9 symbols of a Sudoku one
     sequence at a time nearly all of its products are wasted.
@@ -146,14 +138,29 @@ def attend_packed(query: Heads, key: Heads, value: Heads, num: int, *, dropout: 
         return joined.transpose(1, 2)
 
     sequence = torch.arange(num * length, device=query.device) // length
-    mixed = F.scaled_dot_product_attention(
-        packed(query),
-        packed(key),
-        packed(value),
-        attn_mask=sequence[:, None] == sequence,
-        dropout_p=dropout,
+    mixed = attend_in_parts(
+        packed(query), packed(key), packed(value), mask=sequence[:, None] == sequence, dropout=dropout
     )
     return mixed.transpose(1, 2).reshape(sequences, length, num_heads, head_dim).transpose(1, 2)
+
+
+def attend_in_parts(
+    query: Heads,
+    key: Heads,
+    value: Heads,
+    *,
+    mask: Bool[Tensor, "S S"] | None = None,
+    dropout: float = 0.0,
+) -> Heads:
+    """PyTorch's attention, on a GPU of at most 65,535 sequences at once.
+
+    A CUDA grid has no more blocks along its second axis, where PyTorch's kernels put N, and they raise "invalid
+    argument" beyond. Attention over symbols has a sequence per puzzle and position, so that is 809 puzzles of 9×9.
+    """
+    most = most_sequences(query.device)
+    parts = zip(query.split(most), key.split(most), value.split(most), strict=True)
+    mixed = [F.scaled_dot_product_attention(*part, attn_mask=mask, dropout_p=dropout) for part in parts]
+    return mixed[0] if len(mixed) == 1 else torch.cat(mixed)
 
 
 def num_in_tile(num: int, length: int) -> int:

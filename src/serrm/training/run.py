@@ -143,7 +143,12 @@ class TrainingRun:
         elif run.train.init_from is not None:
             self.initial_sha256 = load_initial(model, Path(run.train.init_from))
         self.compiles = run.train.compile and self.device.type != "cpu"
-        accelerate(model, allows_native=execution.native, compiles=self.compiles)
+        accelerate(
+            model,
+            allows_native=execution.native,
+            compiles=self.compiles,
+            allows_graphs=execution.micro_batch is None,  # every piece would record graphs of its own
+        )
         precision = run.train.precision if config is None else config["training"]["precision"]
         self.precision: str = processes.collect(resolved_precision(precision, self.device))[0]
         self.arithmetic = arithmetic(model, self.precision)

@@ -87,7 +87,9 @@ def total_memory(device: torch.device) -> int:
 def seconds_of_step(trainer: Trainer) -> float:
     """Seconds of an optimiser step's forward and backward passes; a CPU is timed on part of the batch."""
     num = trial_size(trainer, seconds=0.5)
-    try_step(trainer, num)
+    # CUDA graphs are recorded in the second step and replayed from the third on.
+    for _ in range(2 if runs_compiled(trainer.model, trainer.slots.state[0].dtype) else 1):
+        try_step(trainer, num)
     seconds = devices.seconds_of(lambda: try_step(trainer, num), trainer.model.initial.device)
     return seconds / num * len(trainer.slots.tokens)
 
