@@ -148,6 +148,16 @@ def test_an_evaluation_compiles_one_variant_per_size(
     assert num_graphs == len(sizes)
 
 
+def compiled_training(make_run: MakeRun, family: str, dropout: float, **train_part: Any) -> RunSettings:
+    """A compiled training; HRM's has a second forward pass between the first and the backward pass."""
+    if family != "se_rrm":
+        train_part |= Q_LEARNING
+    if family == "hrm":
+        train_part["halting"] = {**train_part["halting"], "bootstrap": True}
+    model = {**MODELS[family], "attention_dropout": dropout}
+    return make_run(model=model, train={**train_part, "compile": True})
+
+
 def variants_of_training(
     settings: RunSettings, arrays: Path, folder: Path, device: str, micro_batch: int | None
 ) -> int:
@@ -163,12 +173,7 @@ def variants_of_training(
 def test_a_training_compiles_one_variant_without_gradient_and_one_with(
     family: str, device: str, make_run: MakeRun, make_arrays: MakePath, tmp_path: Path
 ) -> None:
-    train_part = {} if family == "se_rrm" else dict(Q_LEARNING)
-    if family == "hrm":
-        train_part["halting"] = {**train_part["halting"], "bootstrap": True}
-    settings = make_run(
-        model={**MODELS[family], "attention_dropout": 0.1}, train={**train_part, "compile": True}
-    )
+    settings = compiled_training(make_run, family, 0.1)
     asked = (settings, make_arrays(side=4), tmp_path, device, 2 if family == "trm" else None)
     assert apart(variants_of_training, *asked) == 2
 
@@ -189,10 +194,7 @@ def weights_after_training(settings: RunSettings, arrays: Path, folder: Path, ha
 def test_cuda_graphs_change_no_bit(
     family: str, device: str, make_run: MakeRun, make_arrays: MakePath, tmp_path: Path
 ) -> None:
-    train_part: dict[str, Any] = {} if family == "se_rrm" else dict(Q_LEARNING)
-    if family == "hrm":  # a second forward pass between the first and the backward pass
-        train_part["halting"] = {**train_part["halting"], "bootstrap": True}
-    settings = make_run(model=MODELS[family], train={**train_part, "compile": True, "steps": 12})
+    settings = compiled_training(make_run, family, 0.0, steps=12)
     (with_graphs, num_skipped), (without, _) = (
         apart(weights_after_training, settings, make_arrays(side=4), tmp_path / str(has), has)
         for has in (True, False)

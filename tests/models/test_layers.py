@@ -141,6 +141,15 @@ def test_a_compiled_network_packs_the_symbols_of_several_positions(
     assert shapes == [shape]
 
 
+def test_attention_of_packed_sequences_keeps_the_dtype() -> None:
+    heads = torch.randn(3, 2, 1, 5, 8, generator=seeded(0)).bfloat16()
+    mixed = layers.attend_packed(*heads.unbind(), 2)
+    assert mixed.dtype == torch.bfloat16
+    torch.testing.assert_close(
+        mixed.float(), layers.attend_packed(*heads.float().unbind(), 2), rtol=0.01, atol=0.01
+    )
+
+
 def test_only_a_gpu_limits_the_sequences() -> None:
     assert layers.most_sequences(torch.device("cuda")) == 2**16 - 1 < 10**9 < layers.most_sequences(CPU)
 
