@@ -23,14 +23,14 @@ export PYTHONDONTWRITEBYTECODE :=
 
 $(READY): pyproject.toml constraints.txt
 	@echo "installing serrm and what it needs into .venv: up to 2 GB, some minutes"
-	@test -x $(BIN)/python || $(PYTHON) -m venv --upgrade-deps .venv # the pip of Python 3.11 takes twice as long
-	@$(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt --editable '.[pipeline]'
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@scripts/install pipeline
 	@$(BIN)/python -m compileall -q src stages
 	@touch $(READY)
 
 # Extra packages of tests and checks.
 $(TOOLS): $(READY)
-	$(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt --editable '.[pipeline,dev]'
+	scripts/install pipeline dev
 	touch $(TOOLS)
 
 repro: $(READY)
