@@ -67,7 +67,7 @@ def write_grid_sets(raw: Path, target: Path, settings: Any, record: GridTask) ->
             rng = keyed_rng(settings.seed, Purpose.SUBSET, raw_set.stream)
             drawn = draw(with_progress(puzzles, f"{name} puzzles"), raw_set.num, rng, name)
             numbers[name] = write_set(directory / set_file(name), drawn, raw_set.side, name, record)
-            logger.info("%s: %d puzzles", set_file(name), len(numbers[name]))
+            logger.info("%s: %d puzzles", target / set_file(name), len(numbers[name]))
         train_side = sets[TRAIN].side
         names = [name for name, raw_set in sets.items() if name != TRAIN and raw_set.side == train_side]
         train, *tests = (read_puzzle_set(directory / set_file(name))[0] for name in (TRAIN, *names))
