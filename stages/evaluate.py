@@ -26,7 +26,7 @@ def evaluate(
     from serrm.inference.evaluate import evaluate as evaluate_run
     from serrm.inference.summary import score_line
     from serrm.scoring.schema import write_evaluation
-    from serrm.tracking.runs import sync_or_warn
+    from serrm.tracking.client import log_evaluation
 
     params = read_params(Path(PARAMS))
     layout, run = Layout(params.profile), params.evaluate_settings(name)
@@ -41,7 +41,7 @@ def evaluate(
     write_evaluation(layout.scores / f"{name}.json", scores)
     seconds, provenance_file = round(time.monotonic() - start, 1), layout.provenance / f"{name}.json"
     write_provenance(provenance_file, "evaluation", {**current_provenance(layout.root), "seconds": seconds})
-    sync_or_warn(layout, name)
+    log_evaluation(layout, name)
     training = read_provenance(provenance_file).get("training", {})  # not known after a `dvc pull`
     line = score_line(scores, training.get("seconds", 0.0) + seconds)
     logging.getLogger(__name__).info("%s", line)

@@ -20,7 +20,7 @@ def train(name: str = typer.Argument(..., metavar="RUN", help="An entry of `runs
     from serrm.core.files import remove_directory
     from serrm.core.processes import is_first_of_torchrun, run_by_torchrun, under_torchrun
     from serrm.core.provenance import current_provenance, write_provenance
-    from serrm.tracking.runs import log_training
+    from serrm.tracking.client import log_training
     from serrm.training.log import Record, write_training_log
     from serrm.training.run import read_measured
     from serrm.training.run import train as train_run

@@ -41,3 +41,36 @@ def test_the_last_runs_get_the_cores_of_those_that_have_ended(tmp_path: Path) ->
         one_run(tmp_path, "exit 255", **variables)  # a failed run has ended too
         number.append(int(threads.read_text()) if threads.is_file() else None)
     assert number == [None, None, 8, 8]  # the third leaves one run; after the fourth nobody reads it
+
+
+def side_by_side(folder: Path, dvc: str) -> subprocess.CompletedProcess[str]:
+    """Run scripts/side_by_side on two data sets and one run, with this shell script in place of DVC."""
+    (folder / "params.yaml").write_text("data_sets: {maze: {}, sudoku: {}}\ntests: {own: {}}\n")
+    stand_ins = {"dvc": dvc, "serrm": "[ $1 != forecast ] || echo maze-trm-s0"}
+    for name, program in stand_ins.items():
+        (folder / name).write_text(f"#!/bin/sh\n{program}\n")
+        (folder / name).chmod(0o755)
+    # The folder of the logger's socket: pytest's are too long.
+    environment = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}", "TMPDIR": "/tmp"}
+    command = [str(SCRIPTS / "side_by_side"), "2"]
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+
+
+def test_data_sets_and_runs_go_side_by_side_with_one_logger(tmp_path: Path) -> None:
+    program = (
+        'for _ in $(seq 600); do [ ! -S "$SERRM_LOGGER" ] || break; sleep 0.1; done\n'
+        '[ ! -S "$SERRM_LOGGER" ] || echo "logger and $*"'
+    )
+    done = side_by_side(tmp_path, program)
+    assert done.returncode == 0, done.stderr
+    lines = [line.removeprefix("logger and ") for line in done.stdout.splitlines() if "logger" in line]
+    targets = ("build_arrays@maze", "build_arrays@sudoku", "read_tests@own", "hash_code")
+    assert set(lines[:4]) == {f"--wait-for-lock repro {target}" for target in targets}
+    assert lines[4:] == ["--wait-for-lock repro -s train@maze-trm-s0 evaluate@maze-trm-s0", "repro"]
+
+
+def test_a_data_set_that_fails_stops_no_other_but_the_runs(tmp_path: Path) -> None:
+    done = side_by_side(tmp_path, 'echo "$*"; case $* in *maze*) exit 255; esac')
+    assert done.returncode == 1
+    assert "build_arrays@sudoku" in done.stdout and "hash_code" in done.stdout
+    assert "train@" not in done.stdout
