@@ -24,13 +24,13 @@ export PYTHONDONTWRITEBYTECODE :=
 $(READY): pyproject.toml constraints.txt
 	@echo "installing serrm and what it needs into .venv: up to 2 GB, some minutes"
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	@scripts/install pipeline
+	@$(BIN)/python scripts/install.py pipeline
 	@$(BIN)/python -m compileall -q src stages
 	@touch $(READY)
 
 # Extra packages of tests and checks.
 $(TOOLS): $(READY)
-	scripts/install pipeline dev
+	$(BIN)/python scripts/install.py pipeline dev
 	touch $(TOOLS)
 
 repro: $(READY)

@@ -24,5 +24,5 @@ def download(
         settings.source,
         layout.raw / data_set,
         settings.seed,
-        layout.scratch / "downloads",
+        layout.scratch / "downloads" / data_set,  # data sets made at the same time may share a file
     )

@@ -43,7 +43,9 @@ def test_the_last_runs_get_the_cores_of_those_that_have_ended(tmp_path: Path) ->
     assert number == [None, None, 8, 8]  # the third leaves one run; after the fourth nobody reads it
 
 
-def side_by_side(folder: Path, dvc: str) -> subprocess.CompletedProcess[str]:
+def side_by_side(
+    folder: Path, dvc: str, jobs: str = "2", **variables: str
+) -> subprocess.CompletedProcess[str]:
     """Run scripts/side_by_side on two data sets and one run, with this shell script in place of DVC."""
     (folder / "params.yaml").write_text("data_sets: {maze: {}, sudoku: {}}\ntests: {own: {}}\n")
     stand_ins = {"dvc": dvc, "serrm": "[ $1 != forecast ] || echo maze-trm-s0"}
@@ -51,8 +53,8 @@ def side_by_side(folder: Path, dvc: str) -> subprocess.CompletedProcess[str]:
         (folder / name).write_text(f"#!/bin/sh\n{program}\n")
         (folder / name).chmod(0o755)
     # The folder of the logger's socket: pytest's are too long.
-    environment = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}", "TMPDIR": "/tmp"}
-    command = [str(SCRIPTS / "side_by_side"), "2"]
+    environment = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}", "TMPDIR": "/tmp", **variables}
+    command = [str(SCRIPTS / "side_by_side"), jobs]
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
 
@@ -62,11 +64,20 @@ def test_data_sets_and_runs_go_side_by_side_with_one_logger(tmp_path: Path) -> N
         '[ ! -S "$SERRM_LOGGER" ] || echo "logger and $*"'
     )
     done = side_by_side(tmp_path, program)
-    assert done.returncode == 0, done.stderr
+    assert (done.returncode, done.stderr) == (0, "")
     lines = [line.removeprefix("logger and ") for line in done.stdout.splitlines() if "logger" in line]
-    targets = ("build_arrays@maze", "build_arrays@sudoku", "read_tests@own", "hash_code")
-    assert set(lines[:4]) == {f"--wait-for-lock repro {target}" for target in targets}
-    assert lines[4:] == ["--wait-for-lock repro -s train@maze-trm-s0 evaluate@maze-trm-s0", "repro"]
+    targets = ("build_arrays@maze", "build_arrays@sudoku", "hash_code")
+    assert set(lines[:3]) == {f"--wait-for-lock repro {target}" for target in targets}
+    run = "--wait-for-lock repro -s train@maze-trm-s0 evaluate@maze-trm-s0"
+    assert lines[3:] == ["repro --glob read_tests@*", run, "repro"]
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_without_a_logger_the_stages_go_on(jobs: str, tmp_path: Path) -> None:
+    folder = tmp_path / ("long" * 30)  # too long for a socket
+    folder.mkdir()
+    done = side_by_side(tmp_path, 'echo "$*"', jobs, TMPDIR=str(folder))
+    assert done.returncode == 0 and "hash_code" in done.stdout and done.stderr == ""
 
 
 def test_a_data_set_that_fails_stops_no_other_but_the_runs(tmp_path: Path) -> None:

@@ -7,6 +7,8 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from multiprocessing.connection import Client
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -16,7 +18,9 @@ from mlflow.entities import Run
 
 from serrm.tracking import runs
 from serrm.tracking.client import VARIABLE, log_evaluation, log_training
+from serrm.tracking.logger import SECONDS as SECONDS_BETWEEN_LOOKS
 from serrm.tracking.runs import open_store
+from serrm.training.settings import RunSettings
 from tests.conftest import MakeRun
 from tests.tracking.test_runs import NAME, RECORDS, MadeRun
 
@@ -29,7 +33,7 @@ class Logger:
 
     def __init__(self, folder: Path) -> None:
         self.address = folder / "logger"
-        command = [sys.executable, "-m", "serrm.tracking.logger", str(self.address)]
+        command = [sys.executable, "-m", "serrm.tracking.logger", str(self.address), str(os.getpid())]
         # As in scripts/side_by_side, the stages have as many threads.
         environment = {**os.environ, "OMP_NUM_THREADS": "1"}
         self.process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
@@ -115,7 +119,9 @@ def test_the_logger_stores_what_a_stage_stores(
     assert through.data.metrics["train/loss"] == RECORDS[-1]["loss"]
 
 
-def test_records_appear_while_the_training_goes_on(logger: Logger, root: Path, make_run: MakeRun) -> None:
+def test_records_appear_while_the_training_goes_on(
+    logger: Logger, here: list[str], root: Path, make_run: MakeRun
+) -> None:
     made = MadeRun(root, "live", make_run())
     with log_training(made.layout, NAME, made.settings) as log:
         log(RECORDS[0])
@@ -123,22 +129,27 @@ def test_records_appear_while_the_training_goes_on(logger: Logger, root: Path, m
         (run,) = of_profile(root, "live")
         assert run.info.status == "RUNNING"
         made.train()
+    assert here == []
 
 
-def test_several_runs_at_a_time(logger: Logger, root: Path, make_run: MakeRun) -> None:
+def test_several_runs_at_a_time(logger: Logger, here: list[str], root: Path, make_run: MakeRun) -> None:
     made = [MadeRun(root, f"several-{number}", make_run()) for number in range(4)]
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(run_all, made))
     found = [of_profile(root, each.layout.profile) for each in made]
     assert [(len(each), each[0].info.status) for each in found] == [(1, "FINISHED")] * 4
+    assert here == []
 
 
-def test_a_training_that_stops_is_failed(logger: Logger, root: Path, make_run: MakeRun) -> None:
+def test_a_training_that_stops_is_failed(
+    logger: Logger, here: list[str], root: Path, make_run: MakeRun
+) -> None:
     made = MadeRun(root, "stops", make_run())
     with pytest.raises(KeyboardInterrupt), log_training(made.layout, NAME, made.settings) as log:
         log(RECORDS[0])
         raise KeyboardInterrupt
     wait_until(lambda: [run.info.status for run in of_profile(root, "stops")] == ["FAILED"])
+    assert here == []
 
 
 def test_a_stage_that_is_killed_leaves_a_failed_run(logger: Logger, root: Path, make_run: MakeRun) -> None:
@@ -180,13 +191,55 @@ def test_without_its_logger_a_stage_logs_by_itself(
     assert run.info.status == "FINISHED"
 
 
-def test_the_logger_outlives_signals_and_ends_after_its_parent(root: Path, make_run: MakeRun) -> None:
+def test_settings_that_cannot_be_sent_are_logged_here(
+    logger: Logger, here: list[str], root: Path, make_run: MakeRun
+) -> None:
+    class Own(RunSettings):
+        """A class that another process cannot import."""
+
+    made = MadeRun(root, "unsendable", make_run())
+    with log_training(made.layout, NAME, Own.model_construct(**dict(made.settings))):
+        made.train()
+    assert here == ["log_training"]
+    assert [run.info.status for run in of_profile(root, "unsendable")] == ["FINISHED"]
+
+
+def test_a_logger_that_can_accept_no_more_refuses(here: list[str], root: Path, make_run: MakeRun) -> None:
+    """Here because it may open too few files."""
     program = (
-        "import subprocess, sys; print(subprocess.Popen([sys.executable, '-m', 'serrm.tracking.logger', "
-        "sys.argv[1]]).pid, flush=True); sys.stdin.read()"
+        "import os, resource, sys; from threading import Thread; from serrm.tracking import logger; "
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (8, 8)); logger.serve(sys.argv[1], os.getppid())"
     )
+    made = MadeRun(root, "refused", make_run())
+    made.train()
+    made.evaluate()
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        address = Path(folder) / "logger"
+        patch.setenv(VARIABLE, str(address))
+        process = subprocess.Popen([sys.executable, "-c", program, str(address)], stderr=subprocess.DEVNULL)
+        wait_until(address.exists)
+        connections = []
+        while address.exists():  # until it has closed the socket
+            with suppress(OSError):
+                connections.append(Client(str(address), "AF_UNIX"))
+            time.sleep(0.02)
+        log_evaluation(made.layout, NAME)
+        process.kill()
+        process.wait()
+    assert here == ["sync_or_warn"]
+
+
+def test_the_logger_outlives_signals_and_its_parent_while_a_training_goes_on(
+    here: list[str], root: Path, make_run: MakeRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = (
+        "import os, subprocess, sys; print(subprocess.Popen([sys.executable, '-m', 'serrm.tracking.logger', "
+        "sys.argv[1], str(os.getpid())], stdout=subprocess.DEVNULL).pid, flush=True); sys.stdin.read()"
+    )
+    made = MadeRun(root, "outlives", make_run())
     with TemporaryDirectory() as folder:
         address = Path(folder) / "logger"
+        monkeypatch.setenv(VARIABLE, str(address))
         command = [sys.executable, "-c", program, str(address)]
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as parent:
             assert parent.stdin and parent.stdout
@@ -194,10 +247,16 @@ def test_the_logger_outlives_signals_and_ends_after_its_parent(root: Path, make_
             wait_until(address.exists)
             for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
                 os.kill(number, each)
-            time.sleep(0.5)
-            assert address.exists()
-            parent.stdin.close()
+            with log_training(made.layout, NAME, made.settings) as log:
+                parent.stdin.close()
+                parent.wait()
+                time.sleep(3 * SECONDS_BETWEEN_LOOKS)
+                log(RECORDS[0])
+                made.train()
         wait_until(lambda: not address.exists())
+    assert here == []
+    (run,) = of_profile(root, "outlives")
+    assert run.info.status == "FINISHED" and "train/loss" in run.data.metrics
 
 
 def test_a_stage_with_a_logger_does_not_import_mlflow(logger: Logger, root: Path, make_run: MakeRun) -> None:

@@ -5,7 +5,7 @@ Importing MLflow takes a stage two to three seconds. So stages of several runs s
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
 from multiprocessing.connection import Client, Connection
 from pathlib import Path
@@ -64,19 +64,24 @@ def _log_files(layout: Layout, name: str) -> None:
 
 
 def _connect(request: Request) -> Connection | None:
-    """A connection to the logger with this request; None if there is no logger."""
+    """A connection to the logger with this request; None if there is no logger, or none that can read it."""
     try:
         connection = Client(os.environ[VARIABLE], "AF_UNIX")
     except (KeyError, OSError):
         return None
     _send(connection, request)
-    return connection
+    return None if connection.closed else connection
 
 
 def _send(connection: Connection, message: Any) -> None:
-    """Send a message. If the logger has died, `_is_logged` will be False, and the stage logs the files at its end."""
-    with suppress(OSError):
+    """Send a message, or close the connection: then the stage logs the files at its end.
+
+    The logger may have died, or a custom family's settings may not be made for sending.
+    """
+    try:
         connection.send(message)
+    except Exception:  # of any kind: tracking must never end a training or an evaluation
+        connection.close()
 
 
 def _is_logged(connection: Connection) -> bool:

@@ -1,7 +1,7 @@
 """The logger: a process that logs in MLflow what the stages of several runs send to it (client.py).
 
-`python -m serrm.tracking.logger SOCKET` ends when the process that started it has ended and no stage is connected. A
-stage that it cannot serve logs by itself.
+`python -m serrm.tracking.logger SOCKET PARENT` ends when no stage is connected and the process PARENT (a number), which
+started it, has ended. A stage that it cannot serve logs by itself.
 """
 
 import logging
@@ -20,21 +20,30 @@ from serrm.tracking.client import FINISHED, Request
 SECONDS: Final = 0.2  # between two looks at the process that started the logger
 
 
-def serve(address: str) -> None:
+def serve(address: str, parent: int) -> None:
     """Serve every connection in a thread of its own, until nobody is left to connect."""
-    parent = os.getppid()
     # A signal to the whole group also stops the trainings, which then have something to log.
+    _handle_signals(signal.SIG_IGN)
+    threads: list[Thread] = []
+    listener = Listener(address, "AF_UNIX")
+    Thread(target=_accept, args=(listener, threads), daemon=True).start()
+    while os.getppid() == parent:
+        time.sleep(SECONDS)
+    _handle_signals(signal.SIG_DFL)
+    while any(thread.is_alive() for thread in threads):
+        time.sleep(SECONDS)
+    with suppress(OSError):  # the script has removed the socket already
+        listener.close()
+
+
+def _handle_signals(handler: signal.Handlers) -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)
-    with Listener(address, "AF_UNIX") as listener:
-        threads: list[Thread] = []
-        Thread(target=_accept, args=(listener, threads), daemon=True).start()
-        while os.getppid() == parent or any(thread.is_alive() for thread in threads):
-            time.sleep(SECONDS)
+        signal.signal(number, handler)
 
 
 def _accept(listener: Listener, threads: list[Thread]) -> None:
-    with suppress(OSError):  # the listener has been closed
+    # After an error the listener is closed: then stages are refused and log by themselves.
+    with suppress(OSError), listener:
         while True:
             thread = Thread(target=_answer, args=(listener.accept(),), daemon=True)
             thread.start()
@@ -43,9 +52,9 @@ def _accept(listener: Listener, threads: list[Thread]) -> None:
 
 def _answer(connection: Connection) -> None:
     """Log what one stage sends. A stage that ends too early makes its training FAILED."""
-    from serrm.tracking import runs  # imports MLflow; meanwhile stages can connect already
-
     with connection, suppress(EOFError, OSError):
+        from serrm.tracking import runs  # imports MLflow; meanwhile stages can connect already
+
         request: Request = connection.recv()
         layout, records = Layout(request.profile, request.root), iter(connection.recv, FINISHED)
         if request.settings is None:
@@ -61,4 +70,4 @@ def _answer(connection: Connection) -> None:
 if __name__ == "__main__":
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
     with suppress(OSError):  # the address is too long for a socket, say; then stages log by themselves
-        serve(sys.argv[1])
+        serve(sys.argv[1], parent=int(sys.argv[2]))
