@@ -12,9 +12,10 @@ from serrm.config import read_params
 from serrm.models.families import ModelSettings
 from serrm.models.flops import flops
 from serrm.reporting.paper import load_paper
+from serrm.reporting.paper_costs import paper_costs
 from serrm.reporting.recipes import setting_differences
 from serrm.reporting.report import Inputs, write_report
-from serrm.reporting.results import Report, grouped, paper_costs
+from serrm.reporting.results import Report, grouped
 from serrm.scoring.metrics import wilson
 from serrm.scoring.schema import Evaluation
 from serrm.training.log import write_training_log

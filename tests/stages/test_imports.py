@@ -45,11 +45,15 @@ def test_puzzles_and_config_import_no_torch() -> None:
     assert "torch" not in loaded("import serrm.puzzles.tasks, serrm.config")
 
 
+def test_a_headline_imports_no_torch() -> None:
+    assert "torch" not in loaded("from serrm.cli import main; main(['headline', '--profile', 'laptop'])")
+
+
 def loaded(program: str) -> set[str]:
     """Which of the heavy packages a program loads, in a process of its own."""
     command = [sys.executable, "-c", PROGRAM, program, *HEAVY]
     result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    return set(result.stdout.split())
+    return set(result.stdout.splitlines()[-1].split())
 
 
 def test_a_stage_runs_the_code_beside_it(tmp_path: Path) -> None:

@@ -23,8 +23,9 @@ from serrm.reporting.paper import (
     data_set_name,
     load_paper,
 )
+from serrm.reporting.paper_costs import Cost
 from serrm.reporting.paper_tables import Entry, by_set, describe_test_set, entries_of, paper_text
-from serrm.reporting.results import Cost, Report, total_flops
+from serrm.reporting.results import Report, total_flops
 from serrm.scoring.metrics import METRICS
 
 BEGIN: Final = "<!-- serrm overview: begin -->"

@@ -5,11 +5,11 @@ A data set is an entry of `data_sets` in the params file, a task is a key of TAS
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import partial
 from math import isnan, nan
 from pathlib import Path
 from statistics import fmean, stdev
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from serrm.config import RANDOM, Params
 from serrm.inference.settings import HEADLINE_STEPS
 from serrm.models.families import FAMILIES
 from serrm.puzzles.tasks import alphabet
+from serrm.reporting.paper_costs import Cost, paper_costs
 from serrm.reporting.recipes import ComposedSettings, Setting, setting_differences
 from serrm.scoring import intervals
 from serrm.scoring.intervals import Difference, newcombe_correlation
@@ -193,13 +194,6 @@ def grouped(runs: Iterable[Evaluation]) -> Results:
     return results
 
 
-class Cost(NamedTuple):
-    """Size and cost of a training run: parameters without the task-type embeddings, and training FLOPs."""
-
-    parameters: int
-    flops: int
-
-
 @dataclass(frozen=True)
 class Report:
     """The results of a profile's runs with their settings, and the differences of these from the paper's.
@@ -219,35 +213,15 @@ class Report:
     cost: Callable[[str, str], Cost | None] = lambda task, variant: None
 
 
-def paper_costs(paper_params: Params) -> Callable[[str, str], Cost | None]:
-    """A function from task and variant to the cost of profile `paper`'s run, which is counted at the first call."""
-    from serrm.models.flops import flops, num_parameters  # imports torch, which comparisons do not need
+def _flops(*args: Any, **sizes: int) -> int:
+    """`serrm.models.flops.flops`, which imports torch; a headline needs none."""
+    from serrm.models.flops import flops
 
-    # Profile `paper` names its data sets after their tasks.
-    names = {(run.data_set, paper_params.variant(name)): name for name, run in paper_params.runs.items()}
-
-    @cache
-    def cost(task: str, variant: str) -> Cost | None:
-        if (task, variant) not in names:
-            return None
-        run, counts = paper_params.train_settings(names[task, variant]), paper_params.counts(task)
-        tokens = alphabet(task, counts.side)
-        sizes = {
-            "num_symbols": tokens.num_symbols,
-            "num_positions": counts.side**2,
-            "num_special": len(tokens.special),
-        }
-        num_samples = run.train.num_optimiser_steps(counts.num_train) * run.train.batch_size
-        step = flops(run.model, run.train.halting, **sizes)
-        return Cost(num_parameters(run.model, **sizes), num_samples * step)
-
-    return cost
+    return flops(*args, **sizes)
 
 
 def make_report(params: Params, paper_params: Params, runs: Iterable[Evaluation]) -> Report:
     """The report of a profile's runs, whose settings are compared with those of profile `paper`."""
-    from serrm.models.flops import flops
-
     settings, from_paper, flops_of = {}, {}, {}
     for name in params.runs:
         run = params.train_settings(name)
@@ -257,7 +231,7 @@ def make_report(params: Params, paper_params: Params, runs: Iterable[Evaluation]
         )
         composed = settings[key] = run.model_dump(mode="json")
         special = alphabet(run.task, params.counts(run.data_set).side).special
-        flops_of[key] = partial(flops, run.model, num_special=len(special))
+        flops_of[key] = partial(_flops, run.model, num_special=len(special))
         if paper is not None:
             num_examples = paper_params.counts(run.task).num_train
             from_paper[key] = setting_differences(composed, paper.model_dump(mode="json"), num_examples)
