@@ -12,11 +12,8 @@ import sys
 PIP = [sys.executable, "-m", "pip"]
 INSTALL = [*PIP, "install", "--quiet", "--no-compile", "--constraint", "constraints.txt"]
 UV = [sys.executable, "-m", "uv", "pip", "install", "--quiet", "--python", sys.executable]
-SECTIONS = (
-    "global",
-    "install",
-    ":env:",
-)  # of pip's settings, as far as they concern `pip install`; later ones win
+# Sections of pip's settings that concern `pip install`; of one setting, that of a later section holds.
+SECTIONS = ("global", "install", ":env:")
 # uv's options by pip's settings, each of which may have several values.
 OPTIONS = {
     "index-url": "--index-url",
