@@ -34,7 +34,7 @@ class Request(NamedTuple):
 @contextmanager
 def log_training(layout: Layout, name: str, settings: RunSettings) -> Iterator[Callable[[Record], None]]:
     """Log the records of a training as they come, and its files at the end (`serrm.tracking.runs.log_training`)."""
-    connection = _connect(Request(layout.profile, layout.root.resolve(), name, settings))
+    connection = _connect(layout, name, settings)
     if connection is None:
         from serrm.tracking import runs
 
@@ -49,7 +49,7 @@ def log_training(layout: Layout, name: str, settings: RunSettings) -> Iterator[C
 
 def log_evaluation(layout: Layout, name: str) -> None:
     """Log the files of a run that has been scored; a failure of MLflow is a warning."""
-    connection = _connect(Request(layout.profile, layout.root.resolve(), name))
+    connection = _connect(layout, name)
     if connection is not None:
         with connection:
             if _is_logged(connection):
@@ -63,13 +63,13 @@ def _log_files(layout: Layout, name: str) -> None:
     sync_or_warn(layout, name)
 
 
-def _connect(request: Request) -> Connection | None:
-    """A connection to the logger with this request; None if there is no logger, or none that can read it."""
+def _connect(layout: Layout, name: str, settings: RunSettings | None = None) -> Connection | None:
+    """A connection to the logger, which has the request; None if there is no logger, or settings cannot be sent."""
     try:
         connection = Client(os.environ[VARIABLE], "AF_UNIX")
     except (KeyError, OSError):
         return None
-    _send(connection, request)
+    _send(connection, Request(layout.profile, layout.root.resolve(), name, settings))
     return None if connection.closed else connection
 
 

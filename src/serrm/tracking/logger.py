@@ -56,13 +56,13 @@ def _answer(connection: Connection) -> None:
         from serrm.tracking import runs  # imports MLflow; meanwhile stages can connect already
 
         request: Request = connection.recv()
-        layout, records = Layout(request.profile, request.root), iter(connection.recv, FINISHED)
+        layout = Layout(request.profile, request.root)
         if request.settings is None:
-            next(records, None)
+            connection.recv()  # FINISHED
             runs.sync_or_warn(layout, request.run)
         else:
             with runs.log_training(layout, request.run, request.settings) as log:
-                for record in records:
+                for record in iter(connection.recv, FINISHED):
                     log(record)
         connection.send(True)
 
