@@ -46,7 +46,8 @@ def test_puzzles_and_config_import_no_torch() -> None:
 
 
 def test_a_headline_imports_no_torch() -> None:
-    assert "torch" not in loaded("from serrm.cli import main; main(['headline', '--profile', 'laptop'])")
+    program = "from serrm.cli import main; assert main(['headline', '--profile', 'laptop']) == 0"
+    assert "torch" not in loaded(program)
 
 
 def loaded(program: str) -> set[str]:

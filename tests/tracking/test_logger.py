@@ -54,7 +54,7 @@ def logger(monkeypatch: pytest.MonkeyPatch) -> Iterator[Logger]:
         monkeypatch.setenv(VARIABLE, str(started.address))
         yield started
         started.process.kill()
-        started.process.communicate()
+        assert started.process.communicate() == (None, "")
 
 
 @pytest.fixture
