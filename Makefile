@@ -6,7 +6,8 @@
 # make test-plain: the numeric tests as on a CPU with AVX2 only, the kernel tests as on a CPU without AMX.
 # make test-slow: tests that take more than a few seconds.
 # make faults: update the table of docs/reliability.md.
-# make docs: update docs/params.md from the settings classes, the picture of the ARC rules, and the FLOPs of the paper's runs.
+# make docs: update docs/params.md from the settings classes, the picture of the ARC rules, and the counted FLOPs of the
+# paper's runs.
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
