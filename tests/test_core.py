@@ -13,7 +13,10 @@ from tests.conftest import MakePath
 
 ROOT = Path(__file__).parents[1]
 # What only the pipeline, `serrm ask` and pictures run; all other modules belong to the core.
-OUTSIDE = ("serrm.tracking", "serrm.reporting", "serrm.demo", "serrm.drawing", "serrm.sources", "serrm.llm")
+OUTSIDE = (
+    *("serrm.tracking", "serrm.reporting", "serrm.comparing", "serrm.demo"),
+    *("serrm.drawing", "serrm.sources", "serrm.llm"),
+)
 # Refuses the packages of the extras; runs the README's Python, imports the core, trains, solves with what it trained.
 SCRIPT = """
 import json, logging, pkgutil, sys

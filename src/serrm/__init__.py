@@ -6,7 +6,7 @@ Commands and stages import from the packages. torch is imported at the first use
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from serrm.reporting.frame import results
+    from serrm.comparing.frame import results
     from serrm.solving.model import Model, load
 
 __all__ = ["Model", "load", "results"]
@@ -14,7 +14,7 @@ __all__ = ["Model", "load", "results"]
 
 def __getattr__(name: str) -> Any:
     if name == "results":
-        from serrm.reporting.frame import results
+        from serrm.comparing.frame import results
 
         return results
     if name not in __all__:

@@ -12,7 +12,7 @@ from serrm.core.project import find_root
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from serrm.reporting.comparison import Comparison, Line
+    from serrm.comparing.comparison import Comparison, Line
 
 NUM_NAMES = 8  # of runs, or of sets of runs, in a line
 LONG_NAME = 24  # characters of a revision's name that leave room for the scores in a table
@@ -51,8 +51,8 @@ def compare(
     name of a DVC experiment. They are looked up in this order; a branch that is named like a profile is
     refs/heads/NAME. Scores of the same puzzles are compared puzzle by puzzle, several seeds by Welch's interval.
     """
-    from serrm.reporting import comparison
-    from serrm.reporting.revisions import UnknownRevision
+    from serrm.comparing import comparison
+    from serrm.comparing.revisions import UnknownRevision
 
     root = find_root(Path.cwd())
     try:
@@ -86,9 +86,9 @@ def sweep(
 
     The column "experiments" has names that `serrm compare A B` takes to compare two points with all their seeds.
     """
+    from serrm.comparing import sweeps
+    from serrm.comparing.revisions import UnknownRevision
     from serrm.drawing.terminal import console
-    from serrm.reporting import sweeps
-    from serrm.reporting.revisions import UnknownRevision
 
     try:
         rows = sweeps.rows(sweeps.points_of(find_root(Path.cwd()), pattern))
@@ -116,9 +116,9 @@ def sweep(
 
 def print_comparison(comparison: "Comparison", root: Path, *, has_all: bool) -> None:
     """Print the summary, settings that differ, the table of scores and its notes."""
+    from serrm.comparing.changes import in_lines
+    from serrm.comparing.comparison import summary
     from serrm.drawing.terminal import console
-    from serrm.reporting.changes import in_lines
-    from serrm.reporting.comparison import summary
 
     screen, lines = console(), list(comparison.lines) if has_all else comparison.changed
     if not screen.is_terminal:
@@ -141,7 +141,7 @@ def scores_table(comparison: "Comparison", lines: "Sequence[Line]", *, has_steps
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    from serrm.reporting.comparison import ONLY_FIRST, ONLY_SECOND, SAME, UNKNOWN
+    from serrm.comparing.comparison import ONLY_FIRST, ONLY_SECOND, SAME, UNKNOWN
     from serrm.reporting.paper import set_name
 
     names = [comparison.first.name, comparison.second.name]
@@ -172,9 +172,9 @@ def scores_table(comparison: "Comparison", lines: "Sequence[Line]", *, has_steps
 
 def notes(comparison: "Comparison", root: Path, *, has_all: bool) -> Iterator[str]:
     """Remarks beneath the table: what intervals do not cover, and what else differs."""
-    from serrm.reporting.comparison import UNCLEAR, UNKNOWN
+    from serrm.comparing.comparison import UNCLEAR, UNKNOWN
+    from serrm.comparing.seeds import seed_spreads
     from serrm.reporting.paper import set_name
-    from serrm.reporting.seeds import seed_spreads
 
     yield from _headline_changes(comparison)
     changed = [line for line in comparison.different if line.verdict != UNKNOWN]  # the notes are on intervals
@@ -204,7 +204,7 @@ def notes(comparison: "Comparison", root: Path, *, has_all: bool) -> Iterator[st
 
 def _others(comparison: "Comparison", *, has_all: bool) -> Iterator[str]:
     """The counts of numbers without a line, those that differ and those that only one revision has."""
-    from serrm.reporting.comparison import counted
+    from serrm.comparing.comparison import counted
 
     where = "in curves, searches, equivariance or facts about sets"
     if not has_all:

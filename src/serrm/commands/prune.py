@@ -2,7 +2,7 @@
 
 import typer
 
-from serrm.core.project import Layout
+from serrm.core.project import LOCK, Layout
 
 
 def prune() -> None:
@@ -15,7 +15,7 @@ def prune() -> None:
     from serrm.config import open_project
     from serrm.core.files import remove_directory
     from serrm.planning.dvc import dvc
-    from serrm.planning.leftovers import LOCK, is_in_cache, leftovers, tidy_lock
+    from serrm.planning.leftovers import is_in_cache, leftovers, tidy_lock
 
     root, params = open_project()
     paths = leftovers(params, Layout(params.profile, root))

@@ -48,8 +48,8 @@ def overview() -> None:
 
     Example: serrm overview
     """
+    from serrm.comparing.overview import BEGIN, END
     from serrm.core.files import between_markers, write_whole
-    from serrm.reporting.overview import BEGIN, END
 
     root = find_root(Path.cwd())
     file = root / "reports" / "README.md"
@@ -66,10 +66,10 @@ def committed_overview(root: Path) -> dict[str, str]:
     Profile `ci` trains for a few steps, so its scores are compared with those of a commit, not with the paper's. The
     picture needs profile `published`.
     """
+    from serrm.comparing import hard_sudoku
+    from serrm.comparing.overview import PICTURE
+    from serrm.comparing.overview import overview as build_overview
     from serrm.config import read_params, read_yaml
-    from serrm.reporting import hard_sudoku
-    from serrm.reporting.overview import PICTURE
-    from serrm.reporting.overview import overview as build_overview
     from serrm.reporting.results import make_report, read_gathered
 
     committed = git(root, "ls-files", "reports/*/metrics.json").splitlines()

@@ -6,12 +6,17 @@ from pathlib import Path
 import typer
 
 PARAMS, PROFILES, MACHINE_FILE = "params.yaml", "profiles", "machine.yaml"
+PIPELINE, LOCK = "dvc.yaml", "dvc.lock"
+DATA_SET_STAGES = ("download", "choose_puzzles", "build_arrays")
+TEST_STAGE = "read_tests"  # for a user's file of puzzles
+CODE_STAGE = "hash_code"  # for all runs
+DATA_STAGES = (*DATA_SET_STAGES, TEST_STAGE, CODE_STAGE)
 # One folder per `serrm rehearse` (all stages with tiny models), ignored by git and DVC.
 REHEARSALS = "data/rehearsal"
 PAPER = "paper"  # the profile with the paper's models, with whose settings and FLOPs every run is compared
 REGRESSION = "ci"  # the profile that `make regress` repeats
 # All that the committed tables depend on; they compare every run with profile `paper`.
-WATCHED = ("src", "stages", "dvc.yaml", PARAMS, f"{PROFILES}/{PAPER}.yaml")
+WATCHED = ("src", "stages", PIPELINE, PARAMS, f"{PROFILES}/{PAPER}.yaml")
 
 
 def find_root(start: Path) -> Path:

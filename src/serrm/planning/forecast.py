@@ -18,6 +18,7 @@ from pathlib import Path
 from serrm.config import Params
 from serrm.core.execution import Execution
 from serrm.core.progress import duration
+from serrm.core.project import CODE_STAGE, DATA_SET_STAGES, DATA_STAGES, TEST_STAGE
 from serrm.inference.settings import GUESS_STEPS, ScoringSettings, equivariance_steps
 from serrm.models.halting import HaltingSettings
 from serrm.planning.dvc import dvc
@@ -26,10 +27,6 @@ from serrm.puzzles.task import ArcTask
 from serrm.puzzles.tasks import TASKS, alphabet
 from serrm.training.settings import RunSettings
 
-DATA_SET_STAGES = ("download", "choose_puzzles", "build_arrays")
-TEST_STAGE = "read_tests"  # for a user's file of puzzles
-CODE_STAGE = "hash_code"  # for all runs
-DATA_STAGES = (*DATA_SET_STAGES, TEST_STAGE, CODE_STAGE)
 # Seconds that a stage takes besides its FLOPs, for DVC, imports, MLflow, the trial step, reading and writing.
 COMPUTING_SECONDS, DATA_SECONDS = 5.0, 1.5
 MAX_BATCH = 32  # puzzles per batch in the trial

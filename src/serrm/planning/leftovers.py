@@ -11,9 +11,8 @@ from pathlib import Path
 
 from serrm.config import Params, read_yaml
 from serrm.core.files import write_whole
-from serrm.core.project import Layout, git
+from serrm.core.project import LOCK, PIPELINE, Layout, git
 
-LOCK, PIPELINE = "dvc.lock", "dvc.yaml"
 ENTRY_START = re.compile(r"^  (?=\S)", re.MULTILINE)  # of a stage in dvc.lock
 
 

@@ -18,11 +18,10 @@ from typing import Any
 from serrm.config import NO_FILES, RANDOM, Params, write_yaml
 from serrm.core.execution import Execution
 from serrm.core.progress import progress_bar
-from serrm.core.project import MACHINE_FILE, PARAMS, PROFILES
+from serrm.core.project import CODE_STAGE, DATA_SET_STAGES, MACHINE_FILE, PARAMS, PROFILES, TEST_STAGE
 from serrm.core.settings import parse
 from serrm.models.families import FAMILIES
 from serrm.models.positions import POSITIONS
-from serrm.planning.forecast import CODE_STAGE, DATA_SET_STAGES, TEST_STAGE
 from serrm.puzzles.tasks import TASKS
 
 # (data set, test set or run; stage) → (error or "", seconds)

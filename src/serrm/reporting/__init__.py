@@ -1,4 +1,4 @@
-"""Tables, figures, claims and the page of a profile's results, and comparisons of results.
+"""Tables, figures, claims and the page of a profile's results.
 
 - `paper`: the paper's numbers and claims, from paper.yaml; `recipes`: differences of settings from the paper's.
 - `results`: the evaluations of a profile with their settings (class Report), and the scores in them; most others
@@ -8,7 +8,4 @@
 - `figures` and its `style`.
 - Claims: `claim_rules` judge scores, `claim_checks` apply them to runs, `claims` sums up the verdicts.
 - The page: `headline` (the main scores), `conclusion` (which model is ahead), and `report`, which writes all files.
-- Over several profiles: `overview`, with the picture of `hard_sudoku`.
-- Comparing: `revisions` reads the scores of a commit or experiment, `changes` finds the settings that differ, and
-  `comparison`, `seeds` (spread over seeds), `sweeps` (experiments as a table) and `frame` (a pandas table) use these.
 """

@@ -15,9 +15,7 @@ from typing import Any, Final, NamedTuple
 import yaml
 
 from serrm.config import Values, read_yaml
-from serrm.core.project import PARAMS, PROFILES, Layout, git
-from serrm.planning.forecast import DATA_SET_STAGES, TEST_STAGE
-from serrm.planning.leftovers import LOCK
+from serrm.core.project import DATA_SET_STAGES, LOCK, PARAMS, PROFILES, TEST_STAGE, Layout, git
 from serrm.scoring.schema import (
     METRICS_FILE,
     Evaluation,

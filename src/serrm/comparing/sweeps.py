@@ -9,10 +9,10 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
+from serrm.comparing.changes import INIT, SEED, value_text, values_used_by
+from serrm.comparing.revisions import UnknownRevision, experiments, read_revision
 from serrm.core.project import git
-from serrm.reporting.changes import INIT, SEED, value_text, values_used_by
 from serrm.reporting.results import Key, Score, headline_score
-from serrm.reporting.revisions import UnknownRevision, experiments, read_revision
 from serrm.scoring.schema import Evaluation
 
 

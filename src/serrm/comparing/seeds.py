@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from serrm.comparing.revisions import UnknownRevision, scores_at
 from serrm.core.project import git
 from serrm.reporting.results import Key, grouped, headline_score
-from serrm.reporting.revisions import UnknownRevision, scores_at
 from serrm.scoring.schema import METRICS_FILE
 
 # Several seeds per profile, data set and variant, which were trained to find where scores level off.

@@ -12,7 +12,7 @@ import yaml
 
 import serrm
 from serrm.cli import main
-from serrm.reporting.seeds import SOLVED, STUDY
+from serrm.comparing.seeds import SOLVED, STUDY
 from serrm.scoring.schema import Evaluation, profile_text, write_evaluation
 from tests.references import RATES, SCORED, run_scores
 

@@ -9,7 +9,7 @@ import yaml
 
 from serrm.cli import main
 from serrm.scoring.schema import Evaluation
-from tests.commands.test_compare_command import NAME, commit, git, leave, run
+from tests.comparing.test_compare_command import NAME, commit, git, leave, run
 
 # By experiment: the learning rate, the seed, and FSR.
 SWEEP = {

@@ -10,9 +10,9 @@ from math import isnan
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from serrm.reporting.changes import changes_of
+from serrm.comparing.changes import changes_of
+from serrm.comparing.revisions import WORKSPACE, Revision, active_profile, read_revision
 from serrm.reporting.results import Key, Results, Score, are_pairs, difference, grouped, score
-from serrm.reporting.revisions import WORKSPACE, Revision, active_profile, read_revision
 from serrm.scoring.intervals import Difference
 from serrm.scoring.metrics import MEAN, Metric, metrics_of
 from serrm.scoring.schema import Evaluation, ScoredSet
@@ -97,7 +97,7 @@ def compare(
     *,
     has_all: bool = False,
 ) -> Comparison:
-    """Compare two revisions (`serrm.reporting.revisions`), by default with the profile that is active in the second.
+    """Compare two revisions (`serrm.comparing.revisions`), by default with the profile that is active in the second.
 
     With `has_all` there are lines for all numbers of steps and all metrics, not only for the main metrics after the
     headline steps.

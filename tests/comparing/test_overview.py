@@ -11,15 +11,15 @@ import pytest
 
 from serrm.commands import scores as command
 from serrm.commands.scores import committed_overview
+from serrm.comparing.hard_sudoku import FOLDER, OURS, PEERS
+from serrm.comparing.overview import BEGIN, END, claims_section, scores_section
 from serrm.config import read_params
 from serrm.core.files import between_markers
 from serrm.core.project import git
 from serrm.models.flops import flops
 from serrm.reporting.claims import judge, overall
-from serrm.reporting.hard_sudoku import FOLDER, OURS, PEERS
-from serrm.reporting.overview import BEGIN, END, claims_section, scores_section
 from serrm.reporting.paper import load_paper
-from tests.reporting.conftest import COST, report_of, set_rate, skip_if_run_since
+from tests.reporting.conftest import COST, read_made, report_of, set_rate, skip_if_run_since
 
 ROOT = Path(__file__).parents[2]
 
@@ -129,8 +129,9 @@ def test_the_costs_of_the_paper_are_those_of_the_forecast():
 
 
 @pytest.fixture
-def two_profiles(made):
+def two_profiles():
     """The made profile, and another with half its FLOPs, in which TRM solves other mazes."""
+    made = read_made()
     first = report_of(made)
     for (data_set, *_), file in made.items():
         file["training"] |= {"flops": file["training"]["flops"] // 2}

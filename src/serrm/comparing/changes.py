@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from serrm.reporting.revisions import Revision, value_at
+from serrm.comparing.revisions import Revision, value_at
 
 NUM_CHANGES: Final = 4  # settings or runs named in a line
 RUN: Final = "run."  # begins the keys of a run's own section, in place of `runs.NAME.`

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from serrm.reporting.comparison import (
+from serrm.comparing.comparison import (
     BETTER,
     ONLY_FIRST,
     ONLY_SECOND,
@@ -23,8 +23,8 @@ from serrm.reporting.comparison import (
     compared,
     summary,
 )
-from serrm.reporting.revisions import Revision
-from serrm.reporting.seeds import SOLVED, STUDY
+from serrm.comparing.revisions import Revision
+from serrm.comparing.seeds import SOLVED, STUDY
 from serrm.scoring.metrics import MEAN, METRICS, Metric, are_solved, wilson
 from serrm.scoring.schema import METRICS_FILE, Evaluation, pack, read_profile_scores
 from tests.references import run_scores

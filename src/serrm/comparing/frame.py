@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pandas as pd
 
+from serrm.comparing.revisions import WORKSPACE, read_revision
 from serrm.core.project import find_root
 from serrm.reporting.results import in_percent
-from serrm.reporting.revisions import WORKSPACE, read_revision
 from serrm.scoring.metrics import metrics_of
 
 COLUMNS = (
