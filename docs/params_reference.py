@@ -29,8 +29,8 @@ A text that begins with names in parentheses is about a key that only these mode
 TAGS = {  # fields that choose one of several classes, and so have no text in any of them
     "family": "Architecture.",
     "halting.kind": "Random (in the paper SE-RRM) or learned (in the paper HRM and TRM).",
-    "loss.kind": "Its key in `LOSSES` ([add one](howto.md#add-a-loss)).",
-    "optimizer.kind": "Its key in `OPTIMIZERS` ([add one](howto.md#add-an-optimiser)).",
+    "loss.kind": "Its key in `LOSSES` ([add one](extend.md#add-a-loss)).",
+    "optimizer.kind": "Its key in `OPTIMIZERS` ([add one](extend.md#add-an-optimiser)).",
     "kind": "Where the raw puzzles come from ([sources](data.md#sources)).",
 }
 

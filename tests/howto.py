@@ -1,4 +1,4 @@
-"""The Python examples of docs/howto.md as modules, by the file that the first line of each one names."""
+"""The Python examples of docs/extend.md as modules, by the file that the first line of each one names."""
 
 import re
 import sys
@@ -7,7 +7,7 @@ from types import ModuleType
 
 import pytest
 
-PAGE = Path(__file__).parents[1] / "docs" / "howto.md"
+PAGE = Path(__file__).parents[1] / "docs" / "extend.md"
 EXAMPLE = re.compile(r"```python\n(# src/serrm/(\S+)\.py\n.*?)```", re.DOTALL)
 
 

@@ -1,4 +1,4 @@
-"""The tasks by name. A custom task is a module with its record, and an entry here (docs/howto.md, "Add a task")."""
+"""The tasks by name. A custom task is a module with its record, and an entry here (docs/extend.md, "Add a task")."""
 
 from typing import Final
 
