@@ -56,7 +56,7 @@ from tests.reporting.conftest import (
 
 ROOT, GOLDEN = Path(__file__).parents[2], Path(__file__).parent / "golden"
 PAPER = (ROOT / "src/serrm/reporting/paper.yaml").read_text(encoding="utf-8")
-IN_README = ["claims", "published", "gpu_sudoku"]
+WITH_HEADLINE = ["claims", "published", "gpu_sudoku"]
 
 
 def texts_of(folder):
@@ -414,7 +414,7 @@ def results_of(table):
     return [re.findall("|".join([r"\d[\d.,]*", HOLDS, UNDECIDED, FAILS, UNTESTED]), row) for row in rows]
 
 
-@pytest.mark.parametrize("profile", [*IN_README, "laptop", "arc_10x10", "maze_hard", "gpu_maze", "gpu_arc"])
+@pytest.mark.parametrize("profile", [*WITH_HEADLINE, "laptop", "arc_10x10", "maze_hard", "gpu_maze", "gpu_arc"])
 def test_the_tables_of_a_profile_are_those_of_its_scores(profile):
     """So too where the pipeline was run since, which writes both."""
     report, folder = report_here(profile), ROOT / "reports" / profile
@@ -429,10 +429,10 @@ def test_the_tables_of_a_profile_are_those_of_its_scores(profile):
         assert (folder / "curves" / f"{name}.csv").is_file()
 
 
-@pytest.mark.parametrize("profile", IN_README)
-def test_the_readme_holds_the_numbers_of_the_committed_scores(profile):
+@pytest.mark.parametrize("profile", WITH_HEADLINE)
+def test_the_page_of_reports_holds_the_numbers_of_the_committed_scores(profile):
     skip_if_run_since(f"reports/{profile}/metrics.json")
-    page, report = (ROOT / "README.md").read_text(encoding="utf-8"), report_here(profile)
+    page, report = (ROOT / "reports" / "README.md").read_text(encoding="utf-8"), report_here(profile)
     table = headline(report).text("github")
     assert between_markers(page, BEGIN.format(profile), END.format(profile), table) == page
 

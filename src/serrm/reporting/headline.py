@@ -1,4 +1,4 @@
-"""The main scores of a profile in one table: for README, the report page and `serrm headline`."""
+"""The main scores of a profile in one table: for reports/README.md, the report page and `serrm headline`."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
