@@ -12,7 +12,7 @@ from serrm.arrays.arc import ArcPairs
 from serrm.arrays.build import build_arc_arrays
 from serrm.core.files import MANIFEST, Manifest, write_json
 from serrm.datasets.arc import AUDIT, PAIRS, write_pairs
-from serrm.puzzles.arc.grids import Pair, PairName
+from serrm.puzzles.arc.grids import Pair, PairName, RuleFacts
 from serrm.puzzles.maze import rules as maze_rules
 from serrm.puzzles.maze.data import iterate_mazes
 from serrm.puzzles.raw import Puzzle
@@ -98,10 +98,16 @@ def describe(pairs: ArcPairs, row: int) -> TaskType:
     return TaskType(pairs.arrays.puzzle_names[puzzle], int(change[0]), change[1:])
 
 
-def write_arc_arrays(folder: Path, pairs: Mapping[PairName, Pair], canvas: int, num_variants: int) -> Path:
+def write_arc_arrays(
+    folder: Path,
+    pairs: Mapping[PairName, Pair],
+    canvas: int,
+    num_variants: int,
+    rules: Mapping[str, RuleFacts] | None = None,
+) -> Path:
     """The arrays of ARC pairs, in a folder below theirs; all pairs that are not scored are trained on."""
     folder.mkdir(exist_ok=True)
-    write_pairs(folder / PAIRS, pairs, {name for name in pairs if not name.is_scored})
+    write_pairs(folder / PAIRS, pairs, {name for name in pairs if not name.is_scored}, rules or {})
     write_json(folder / AUDIT, {"canvas": canvas})
     build_arc_arrays(folder, folder / "arrays", task="arc_agi_1", num_variants=num_variants, seed=0)
     return folder / "arrays"

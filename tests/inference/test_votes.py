@@ -1,6 +1,6 @@
 """ARC scores of models whose answers are known: pass@k of the scored puzzles, by each kind of task type."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from serrm.inference.studies import equivariance, symmetric_questions
 from serrm.inference.votes import arc_questions, count_votes, score_arc
 from serrm.models.build import build_model
 from serrm.models.recurrence import RecurrentModel, StepOutput
-from serrm.puzzles.arc.grids import Collection, Pair, PairName
+from serrm.puzzles.arc.grids import Collection, Pair, PairName, RuleFacts
 from serrm.scoring.schema import ScoredSet
 from tests.conftest import MakeRun, scoring
 from tests.drawn import seeded
@@ -65,7 +65,7 @@ class Knows(RecurrentModel):
         return StepOutput((state[0] + 1,), torch.nn.functional.one_hot(symbols, 12).float(), None)
 
 
-def make_arrays(folder: Path, scored: Collection) -> Path:
+def make_arrays(folder: Path, scored: Collection, rules: Mapping[str, RuleFacts] | None = None) -> Path:
     rng = np.random.default_rng(0)
 
     def draw_pair() -> Pair:
@@ -82,7 +82,7 @@ def make_arrays(folder: Path, scored: Collection) -> Path:
         for role, num in zip(("demonstration", "test"), nums, strict=True)
         for number in range(num)
     }
-    return write_arc_arrays(folder, named, SIDE, NUM_VARIANTS)
+    return write_arc_arrays(folder, named, SIDE, NUM_VARIANTS, rules)
 
 
 @pytest.fixture(scope="module")
@@ -117,6 +117,25 @@ def test_a_puzzle_counts_by_its_test_inputs_with_its_own_task_type_alone(
     assert sets["evaluation, blank task type"].task_type_row == "blank"
     first = arc_questions(Predictor(loaded, 2), arrays, 1)
     assert count_votes(Predictor(loaded, 2), first, (4,))[4].scores()["pass_at_1"] == 1
+
+
+def test_puzzles_of_one_rule_are_one_unit_of_scores_and_families(
+    tmp_path: Path, loaded: LoadedModel, arrays: Path
+) -> None:
+    rules = {name: RuleFacts("turn", "f00d", num_parts) for name, num_parts in (("b", 1), ("c", 2))}
+    one_rule = make_arrays(tmp_path / "rules", "evaluation", rules)
+    before, after = (scores_of(loaded, folder)["evaluation"] for folder in (arrays, one_rule))
+    assert after.credits == before.credits == (0.5, 0.0) and before.groups is None
+    assert after.groups is not None and set(after.groups) == {"family", "parts"}
+    turns = after.groups["family"]["turn"]
+    assert (turns.num_puzzles, turns.num_units, turns.num_solved) == (2, 1, 0.5)
+    assert {name: part.num_solved for name, part in after.groups["parts"].items()} == {
+        "one part": 0.5,
+        "two parts": 0.0,
+    }
+    assert after.steps[4]["pass_at_2"] == before.steps[4]["pass_at_2"]
+    assert after.steps[4]["pass_at_2_lo"] < before.steps[4]["pass_at_2_lo"]
+    assert after.steps[4]["pass_at_2_hi"] > before.steps[4]["pass_at_2_hi"]
 
 
 def test_held_out_puzzles_are_called_so(tmp_path: Path, loaded: LoadedModel) -> None:

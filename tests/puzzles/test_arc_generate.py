@@ -17,6 +17,7 @@ from serrm.datasets.arc import AUDIT, write_arc_sets
 from serrm.puzzles.arc import data as arc_data
 from serrm.puzzles.arc.determine import UNKNOWN, as_bytes, explanations
 from serrm.puzzles.arc.generate import (
+    MAX_PER_RULE,
     NUM_DEMONSTRATIONS,
     NUM_TESTS,
     GeneratedArc,
@@ -262,7 +263,8 @@ def test_generated_puzzles_are_different_determined_and_as_the_settings_have_the
             is_evaluation_rule(fingerprint(puzzle.rule)) == (name == "evaluation") for puzzle in puzzles
         )
     puzzles = [puzzle for part in sets.values() for puzzle in part]
-    assert len({fingerprint(puzzle.rule) for puzzle in puzzles}) == len({p.name for p in puzzles}) == 11
+    assert len({p.name for p in puzzles}) == 11
+    assert max(Counter(fingerprint(puzzle.rule) for puzzle in puzzles).values()) <= MAX_PER_RULE
     pairs = [pair for puzzle in puzzles for pair in puzzle.demonstrations + puzzle.tests]
     assert len({form_of(pair) for pair in pairs}) == len(pairs)
     for puzzle in puzzles:
@@ -297,7 +299,7 @@ def test_the_first_puzzle_is_the_same_everywhere() -> None:
     assert (puzzle.name, examples[0]) == FIRST
 
 
-FIRST = ("evaluation-0000-mirror", "000/995/005/590 590/005/995/000")
+FIRST = ("evaluation-0000-frame", "40000/07000/00004/00700 44444/47004/40004/44444")
 
 
 def test_the_picture_of_the_rules_is_that_of_the_docs() -> None:
@@ -314,9 +316,8 @@ def test_the_files_are_those_of_kaggle_and_no_pair_is_dropped(
     raw = tmp_path / "raw"
     fetch(f"arc_agi_{version}", SMALL, raw, seed=0)
     manifest = read_manifest(raw)
-    assert sorted(file.name for file in manifest.files) == sorted(
-        arc_data.mirror_files(Mirror(kind="mirror", root=tmp_path))
-    )
+    kaggle_files = arc_data.mirror_files(Mirror(kind="mirror", root=tmp_path))
+    assert {file.name for file in manifest.files} == {*kaggle_files, arc_data.FILE_RULES}
     pairs = arc_data.read_raw(raw, version)
     assert not arc_data.read_raw(raw, 2 if version == 1 else 1)
     puzzles = {(name.puzzle, name.collection) for name in pairs}
@@ -332,17 +333,36 @@ def test_the_files_are_those_of_kaggle_and_no_pair_is_dropped(
     assert audit["num_fitting"] == audit["num_puzzles"] == {"training": 8, "evaluation": 10, "concept": 0}
     assert audit["num_dropped_pairs"] == 0 == len(audit["puzzles_without_trained_pairs"])
     counts = arc_data.count_puzzles(version, SMALL, subset)
-    assert counts.side == 5 and counts.tests[5] == pytest.approx(audit["num_test_pairs"], rel=0.2)
+    assert counts.side == 5 and counts.tests[5] == pytest.approx(audit["num_test_pairs"], rel=0.3)
     assert counts.num_train == pytest.approx(audit["num_trained_pairs"], rel=0.2)
     assert arc_data.in_words(SMALL, subset).startswith("generated")
 
 
-def test_too_many_different_puzzles_are_an_error_and_not_an_endless_search(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("serrm.puzzles.arc.generate.MAX_ATTEMPTS", 100)
-    few = SMALL.model_copy(update={"families": ("mirror",), "num_train": 5, "num_evaluation": 5})
-    with pytest.raises(ValueError, match=r"\b\d\b.*evaluation"):
+def test_families_have_equal_shares_in_random_order() -> None:
+    """A rule may give several puzzles; families with few rules take rules of two parts."""
+    names = ("recolour", "turn", "gravity", "fill")
+    settings = {"families": names, "num_train": 9, "num_evaluation": 42, "max_parts": 2, "sides": (3, 4)}
+    sets = generate(SMALL.model_copy(update=settings), seed=0)
+    by_family = {name: Counter(puzzle.family for puzzle in puzzles) for name, puzzles in sets.items()}
+    assert by_family["evaluation"] == {"recolour": 11, "turn": 11, "gravity": 10, "fill": 10}
+    assert by_family["training"] == {"recolour": 3, "turn": 2, "gravity": 2, "fill": 2}
+    puzzles = sets["evaluation"]
+    assert [puzzle.name for puzzle in puzzles] == sorted(puzzle.name for puzzle in puzzles)
+    first = Counter(puzzle.family for puzzle in puzzles[:21])
+    assert len(first) == 4 and max(first.values()) < 10
+    for puzzle in puzzles:
+        assert puzzle.family in puzzle.name and puzzle.family in puzzle.rule.families
+    turns = [puzzle for puzzle in puzzles if puzzle.family == "turn"]
+    assert {puzzle.num_parts for puzzle in turns} == {1, 2}
+    one_part = Counter(fingerprint(puzzle.rule) for puzzle in turns if puzzle.num_parts == 1)
+    assert [*one_part.values()] == [MAX_PER_RULE]  # the only turn whose hash is that of an evaluation rule
+
+
+def test_a_share_that_cannot_be_met_is_refused_in_one_line() -> None:
+    few = SMALL.model_copy(update={"families": ("mirror",), "num_evaluation": 9})
+    with pytest.raises(
+        ValueError, match=r"^families: only 8 of 9 evaluation puzzles of mirror.*max_parts: 2.*$"
+    ):
         generate(few, seed=0)
 
 

@@ -9,6 +9,8 @@
         puzzles.npy, numbers.npy                int64 "P": the puzzle's row in the index, the pair's number in its role
     test/drawn/
         metadata.json   task, side, counts
+    test/drawn/evaluation/
+        groups.json     of generated puzzles, the families and the rules (`serrm.arrays.groups`)
 
 `training` holds the demonstrations of all puzzles, also of those that are scored, and the test pairs of the others.
 `evaluation` holds the test pairs of the evaluation puzzles, `held_out` those of training puzzles that are scored in
@@ -30,6 +32,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float64, Int, Int64, UInt8
 
+from serrm.arrays.groups import Groups, read_groups
 from serrm.arrays.stream import (
     TRAIN,
     TRAINING,
@@ -287,6 +290,7 @@ class ArcEvaluation(ArcPairs):
 
     num_votes: int
     name: str = "evaluation"  # or held_out
+    groups: Groups | None = None
 
     @property
     def num_examples(self) -> int:
@@ -315,6 +319,13 @@ class ArcEvaluation(ArcPairs):
             for canvas, change in zip(tokens, changes, strict=True)
         ]
 
+    def units(self) -> dict[str, str] | None:
+        """The unit of each puzzle by its name; None if all puzzles are independent."""
+        if self.groups is None or self.groups.units is None:
+            return None
+        names = dict.fromkeys(self.arrays.puzzle_names[puzzle] for puzzle in self.arrays.puzzles)
+        return dict(zip(names, self.groups.units, strict=False))  # the first inputs have fewer puzzles
+
     def answers(self) -> dict[str, list[grids.Grid]]:
         """The answers to the test inputs of each puzzle, in the order of their numbers."""
         answers: dict[str, list[grids.Grid]] = {}
@@ -332,4 +343,5 @@ def open_arc_evaluation(arrays: Path, num_variants: int) -> ArcEvaluation:
     The model must have been trained with as many variants of each puzzle.
     """
     (name,) = list_test_sets(arrays)
-    return ArcEvaluation(open_arc_arrays(arrays, name), num_variants, num_votes=num_variants, name=name)
+    pairs, groups = open_arc_arrays(arrays, name), read_groups(arrays, name)
+    return ArcEvaluation(pairs, num_variants, num_votes=num_variants, name=name, groups=groups)

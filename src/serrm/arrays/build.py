@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from serrm.arrays.arc import INDEX, build_index
+from serrm.arrays.groups import Groups, write_groups
 from serrm.arrays.stream import METADATA, TEST, TRAIN, TRAINING
 from serrm.core.files import existing, new_directory, write_array, write_json
 from serrm.datasets.arc import AUDIT, PAIRS
@@ -81,6 +82,8 @@ def build_arc_arrays(puzzles: Path, target: Path, *, task: str, num_variants: in
             _write_pairs(training if name == TRAIN else test / name, chosen, names, side)
             num_puzzles = len({row["puzzle"] for row in chosen})
             counts[name] = {"num_puzzles": num_puzzles, "num_pairs": len(chosen), "side": side}
+        if groups := _groups_of_rules(scored, names):
+            write_groups(test / scored_name, groups)
         write_array(training / INDEX, build_index(names, num_variants, seed))
         metadata = {
             "task": task,
@@ -93,6 +96,17 @@ def build_arc_arrays(puzzles: Path, target: Path, *, task: str, num_variants: in
         }
         write_json(training / METADATA, metadata)
         write_json(test / METADATA, {"task": task, "side": side, "sets": counts})
+
+
+def _groups_of_rules(rows: list[Row], names: tuple[str, ...]) -> Groups | None:
+    """The families and the rules of generated puzzles in the order of `names`; None for published puzzles."""
+    by_puzzle = {row["puzzle"]: row for row in rows if row["rule"] is not None}
+    ordered = [by_puzzle[name] for name in names if name in by_puzzle]
+    groups = {
+        "family": [row["family"] for row in ordered],
+        "parts": ["one part" if row["num_parts"] == 1 else "two parts" for row in ordered],
+    }
+    return Groups(groups, [row["rule"] for row in ordered]) if ordered else None
 
 
 def _write_pairs(folder: Path, rows: list[Row], names: tuple[str, ...], side: int) -> None:

@@ -17,14 +17,14 @@ no audit.
 
 import logging
 from collections import Counter, defaultdict
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from serrm.core.files import new_directory, write_json
 from serrm.core.randomness import Purpose, keyed_rng
-from serrm.puzzles.arc.data import VERSIONS, ArcSubsetSettings, Version, read_raw
-from serrm.puzzles.arc.grids import COLLECTIONS, SCORED, NamedPairs, PairName, canonical_form
+from serrm.puzzles.arc.data import VERSIONS, ArcSubsetSettings, Version, read_raw, read_rules
+from serrm.puzzles.arc.grids import COLLECTIONS, SCORED, NamedPairs, PairName, RuleFacts, canonical_form
 
 logger = logging.getLogger(__name__)
 
@@ -65,7 +65,7 @@ def write_arc_sets(raw: Path, target: Path, settings: ArcSubsetSettings, version
         **audit_overlap(forms[1], forms[2]),
     }
     with new_directory(target) as directory:
-        write_pairs(directory / PAIRS, pairs, trained)
+        write_pairs(directory / PAIRS, pairs, trained, read_rules(raw))
         write_json(directory / AUDIT, report)
     nums = report["num_puzzles"], report["num_dropped_pairs"]
     logger.info("%s: puzzles %s, dropped pairs %d", target, *nums)
@@ -129,24 +129,30 @@ def _draw(puzzles: Sequence[str], num: int | None, seed: int, stream: int, kind:
 def schema() -> Any:
     """The pyarrow schema of `pairs.parquet`.
 
-    `number` counts from 0 within the role, "demonstration" or "test"; grids are colours 0…9, row by row.
+    `number` counts from 0 within the role, "demonstration" or "test"; grids are colours 0…9, row by row. Of generated
+    puzzles `family`, `rule` and `num_parts` tell the rule; they are null for others.
     """
     import pyarrow as pa
 
     names = [(name, pa.string()) for name in ("puzzle", "collection", "role")]
     facts = [("number", pa.int32()), ("is_trained", pa.bool_())]
     sizes = [(f"{part}_{axis}", pa.uint8()) for part in PARTS for axis in ("rows", "cols")]
-    return pa.schema([*names, *facts, *sizes, *((part, pa.binary()) for part in PARTS)])
+    of_rule = [("family", pa.string()), ("rule", pa.string()), ("num_parts", pa.uint8())]
+    return pa.schema([*names, *facts, *sizes, *((part, pa.binary()) for part in PARTS), *of_rule])
 
 
-def write_pairs(path: Path, pairs: NamedPairs, trained: Container[PairName]) -> None:
-    """Write one row per pair, in the order given."""
+def write_pairs(
+    path: Path, pairs: NamedPairs, trained: Container[PairName], rules: Mapping[str, RuleFacts]
+) -> None:
+    """Write one row per pair, in the order given, with the rules of generated puzzles, by the puzzle's name."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     rows = []
     for name, pair in pairs.items():
         row = name._asdict() | {"is_trained": name in trained}
+        if facts := rules.get(name.puzzle):
+            row |= facts._asdict()
         for part, grid in zip(PARTS, (pair.question, pair.answer), strict=True):
             num_rows, num_columns = grid.shape
             row |= {f"{part}_rows": num_rows, f"{part}_cols": num_columns, part: grid.tobytes()}

@@ -7,10 +7,12 @@ Every process counts its share of the batches, batch by batch. Test-time compute
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool
 
+from serrm.arrays.groups import read_groups
 from serrm.arrays.stream import PuzzleArrays, list_test_sets, open_arrays, open_file_sets, set_of_side
 from serrm.core.devices import prepare_device, seed_global
 from serrm.core.execution import Execution
@@ -25,6 +27,7 @@ from serrm.kernels.precision import arithmetic, resolved_precision
 from serrm.models.layers import DTYPES
 from serrm.puzzles.task import GridTask
 from serrm.puzzles.tasks import TASKS, grid_task
+from serrm.scoring.groups import group_scores
 from serrm.scoring.metrics import metrics_of
 from serrm.scoring.schema import (
     CurvePoint,
@@ -163,7 +166,11 @@ def score_sets(
             gallery.add(name, side, predicted, lambda number: f"{name} puzzle {number + 1}")
 
         part = score_set(predictor, puzzles, run.evaluate.steps, run.evaluate.steps_of_headline, take_batch)
-        scores[name] = part.model_copy(update={"of_file": of_file[name]})
+        changes: dict[str, Any] = {"of_file": of_file[name]}
+        groups = read_groups(arrays, name) if of_file[name] is None else None
+        if groups is not None and isinstance(part, ScoredSet) and part.outcomes is not None:
+            changes["groups"] = group_scores(part.outcomes, *groups)
+        scores[name] = part.model_copy(update=changes)
     return scores
 
 

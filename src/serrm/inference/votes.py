@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import partial, reduce
 from pathlib import Path
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -20,6 +21,7 @@ from serrm.inference import predict
 from serrm.inference.gallery import Gallery
 from serrm.inference.settings import ScoringSettings, usual_headline_steps
 from serrm.models.recurrence import RecurrentModel
+from serrm.scoring.groups import group_scores
 from serrm.scoring.metrics import NUM_ANSWERS_ALLOWED
 from serrm.scoring.schema import RefusedSet, ScoredSet, TaskTypeRow, digest
 from serrm.scoring.tally import ArcTally, submission
@@ -53,6 +55,8 @@ def scored_set_of(
 ) -> ScoredSet:
     """The scores of the votes, and the credit of every puzzle after `headline` steps (by default the usual number)."""
     steps_of_headline = headline or usual_headline_steps(tallies)
+    credits = tuple(tallies[steps_of_headline].credits(NUM_ANSWERS_ALLOWED).values())
+    groups = questions.groups
     return ScoredSet(
         side=questions.side,
         num_puzzles=len(questions.answers()),
@@ -62,7 +66,8 @@ def scored_set_of(
         steps={step: tally.scores() for step, tally in tallies.items()},
         headline_steps=steps_of_headline,
         puzzles_digest=digest(questions.arrays.questions, questions.arrays.answers),
-        credits=tuple(tallies[steps_of_headline].credits(NUM_ANSWERS_ALLOWED).values()),
+        credits=credits,
+        groups=None if groups is None else group_scores(np.array(credits, dtype=np.float64), *groups),
     )
 
 
@@ -86,7 +91,10 @@ def count_votes(
     The confidence of a vote, which orders answers with equal votes, is that of its least certain cell.
     `seed` draws random task types.
     """
-    tallies, num_votes = {step: ArcTally(questions.answers()) for step in steps}, questions.num_votes
+    tallies, num_votes = (
+        {step: ArcTally(questions.answers(), questions.units()) for step in steps},
+        questions.num_votes,
+    )
     task_vectors_of = partial(vectors_for_task_type, predictor.loaded.model, task_type, seed)
     loss = predictor.loaded.settings.train.loss
 

@@ -37,10 +37,11 @@ class Batch(NamedTuple):
         return np.asarray(self.task.is_open(self.questions) & (self.answers != PADDING))
 
 
-def wilson(successes: float | int, num: int, level: float = CONFIDENCE_LEVEL) -> tuple[float, float]:
+def wilson(successes: float | int, num: float | int, level: float = CONFIDENCE_LEVEL) -> tuple[float, float]:
     """The Wilson score interval of a proportion, without continuity correction, as two fractions in 0..1.
 
-    Successes may be fractional, as the credits of ARC-AGI puzzles with several test inputs are.
+    Successes may be fractional, as the credits of ARC-AGI puzzles with several test inputs are, and so may trials, as
+    an effective number of puzzles is.
     Source: Wilson (1927), https://doi.org/10.1080/01621459.1927.10502953, in its closed form.
 
     Raises:

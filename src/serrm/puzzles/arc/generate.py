@@ -1,15 +1,17 @@
 """Generated ARC-like puzzles: a drawn rule, demonstrations that determine it, and tests.
 
-A rule with its parameters is drawn from the `grammar`, then grids are drawn until the demonstrations have one
-explanation (`determine`). A rule belongs to either the training or the evaluation puzzles, by a hash of its answers to
-fixed questions, and is used once. No two pairs are equivalent, so the audit drops none. The paper has no generated ARC
-puzzles.
+Every family of rules has an equal share of the puzzles. A rule with its parameters is drawn from the `grammar`, then
+grids are drawn until the demonstrations have one explanation (`determine`). A rule belongs to either the training or
+the evaluation puzzles, by a hash of its answers to fixed questions, and may give several puzzles with other grids, so
+rules are the independent units of a score's interval. No two pairs are equivalent, so the audit drops none. The paper
+has no generated ARC puzzles.
 """
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import count, islice
+from itertools import product
 from typing import Annotated, Final, Literal, NamedTuple, TypeVar
 
 import numpy as np
@@ -35,8 +37,10 @@ T = TypeVar("T")
 NUM_DEMONSTRATIONS: Final = (3, 4)
 NUM_TESTS: Final = (1, 2)
 """Least and most pairs of a puzzle; all numbers are equally likely."""
-MAX_ATTEMPTS = 2_000
-"""Rules to try for one puzzle before giving up."""
+MAX_PER_RULE: Final = 4
+"""Most puzzles of one rule."""
+MAX_ATTEMPTS = 300
+"""Rules to try in a row before a family's rules count as used up."""
 NUM_SETS, NUM_GRIDS = 5, 60
 """Attempts for one rule: sets of pairs, until one has a single explanation, and grids per set."""
 
@@ -63,18 +67,21 @@ class GeneratedArc(Settings):
 
     kind: Literal["generated"]
     num_train: PositiveInt
-    """Training puzzles to generate."""
+    """Training puzzles to generate; families have equal shares."""
     num_evaluation: PositiveInt
-    """Evaluation puzzles to generate, of other rules; they do not depend on the number of training puzzles."""
+    """Evaluation puzzles to generate, of other rules; families have equal shares. They do not depend on the number of
+    training puzzles."""
     sides: Annotated[tuple[Side, Side], AfterValidator(_check_range)]
     """Least side of an ARC-like question, and largest side of any grid. `repeat` doubles a grid, so a least side above
     half the largest one is lowered to that half for its rules."""
     colours: Annotated[tuple[NumColours, NumColours], AfterValidator(_check_range)]
     """Least and most colours of an ARC-like puzzle's questions, besides the background."""
     families: Annotated[tuple[Name, ...], Field(min_length=1), AfterValidator(_check_names)]
-    """[Families of rules](data.md#generated-arc-like-puzzles), all equally likely."""
+    """[Families of rules](data.md#generated-arc-like-puzzles), with equal shares of the puzzles. The first ones have
+    one more if the number does not divide."""
     max_parts: Literal[1, 2]
-    """Most parts of an ARC-like puzzle's rule; 2: about half of the rules have two."""
+    """Most parts of an ARC-like puzzle's rule. With 2, a family whose rules of one part give too few puzzles fills its
+    share with rules of two parts."""
 
     @model_validator(mode="after")
     def _check_sides(self) -> "GeneratedArc":
@@ -84,12 +91,21 @@ class GeneratedArc(Settings):
 
 
 class GeneratedPuzzle(NamedTuple):
-    """A puzzle with its rule; `name` consists of the set, the number in it and the families of the rule."""
+    """A puzzle with its rule; `name` consists of the set, the number in it and the families of the rule.
+
+    `family` is the one in whose share the puzzle is, also if the rule has a part of another family.
+    """
 
     name: str
+    family: str
     rule: Rule
     demonstrations: list[Pair]
     tests: list[Pair]
+
+    @property
+    def num_parts(self) -> int:
+        """Parts of the rule."""
+        return len(self.rule.families)
 
 
 def expected_counts(source: GeneratedArc) -> dict[str, int | float]:
@@ -105,8 +121,8 @@ def expected_counts(source: GeneratedArc) -> dict[str, int | float]:
 
 
 def generate(source: GeneratedArc, seed: int) -> dict[Collection, list[GeneratedPuzzle]]:
-    """The training and the evaluation puzzles. ValueError if there are not enough different ones."""
-    used_rules, used_pairs = set[bytes](), set[bytes]()
+    """The training and the evaluation puzzles, each in random order. ValueError if a family's share cannot be met."""
+    used_pairs = set[bytes]()
     puzzles: dict[Collection, list[GeneratedPuzzle]] = {}
     # The evaluation puzzles come first, so that they do not depend on the number of training puzzles.
     collections: tuple[tuple[Collection, int], ...] = (
@@ -114,33 +130,77 @@ def generate(source: GeneratedArc, seed: int) -> dict[Collection, list[Generated
         ("training", source.num_train),
     )
     for collection, num in collections:
-        drawn = _iterate(source, seed, collection, used_rules, used_pairs)
-        puzzles[collection] = list(with_progress(islice(drawn, num), f"making {collection} puzzles", num))
+        num_by_rule = Counter[bytes]()
+        drawn = (
+            puzzle
+            for family, share in shares(source.families, num).items()
+            for puzzle in draw_share(source, seed, collection, family, share, num_by_rule, used_pairs)
+        )
+        by_family = list(with_progress(drawn, f"making {collection} puzzles", num))
+        order = _rng(seed, collection, SHUFFLED, 0).permutation(num)
+        puzzles[collection] = [
+            by_family[index]._replace(name=f"{collection}-{number:04}-{by_family[index].name}")
+            for number, index in enumerate(order)
+        ]
     return puzzles
 
 
-def _iterate(
-    source: GeneratedArc, seed: int, collection: Collection, used_rules: set[bytes], used_pairs: set[bytes]
+def shares(families: Sequence[str], num: int) -> dict[str, int]:
+    """The number of puzzles of each family; the first ones have one more if `num` does not divide."""
+    least, num_larger = divmod(num, len(families))
+    return {family: least + (number < num_larger) for number, family in enumerate(families)}
+
+
+SHUFFLED: Final = len(NAMES)
+"""The address of the order of puzzles, after the numbers of the families."""
+
+
+def _rng(seed: int, collection: Collection, family: int, attempt: int) -> np.random.Generator:
+    # 0 to 3 were addresses of other draws, of which 2 and 3 are still in use.
+    return keyed_rng(seed, Purpose.GENERATED, attempt, 4 + 2 * family + (collection == "evaluation"))
+
+
+def draw_share(
+    source: GeneratedArc,
+    seed: int,
+    collection: Collection,
+    family: str,
+    num: int,
+    num_by_rule: Counter[bytes],
+    used_pairs: set[bytes],
 ) -> Iterator[GeneratedPuzzle]:
-    """Yield puzzles without end; adds their rules and pairs to `used_rules` and `used_pairs`."""
-    is_evaluation = collection == "evaluation"
-    number = last = 0
-    for attempt in count():
-        if attempt - last == MAX_ATTEMPTS:
-            raise ValueError(f"only {number} different {collection} puzzles in {attempt} attempts")
-        rng = keyed_rng(seed, Purpose.GENERATED, attempt, int(is_evaluation))
-        colours = draw_colours(rng, int(rng.integers(*source.colours, endpoint=True)))
-        rule = draw_rule(rng, source, colours)
-        rule_hash = fingerprint(rule)
-        if rule_hash in used_rules or is_evaluation_rule(rule_hash) != is_evaluation:
-            continue
-        pairs = draw_pairs(rng, source, rule, colours, used_pairs)
-        if pairs is None:
-            continue
-        used_rules.add(rule_hash)
-        used_pairs |= {form_of(pair) for part in pairs for pair in part}
-        yield GeneratedPuzzle(f"{collection}-{number:04}-{'-'.join(rule.families)}", rule, *pairs)
-        number, last = number + 1, attempt
+    """Yield a family's puzzles, whose names are not complete; adds their rules and pairs to the last two arguments.
+
+    Rules of one part come first. Every rule gives one puzzle, then a second one, up to MAX_PER_RULE; rules of two parts
+    follow in the same way. ValueError if all of these are too few.
+    """
+    number, attempt, is_evaluation = 0, 0, collection == "evaluation"
+    for num_parts, most in product(range(1, source.max_parts + 1), range(1, MAX_PER_RULE + 1)):
+        last = attempt  # the attempt of the last puzzle
+        while number < num and attempt - last < MAX_ATTEMPTS:
+            rng = _rng(seed, collection, [*NAMES].index(family), attempt)
+            attempt += 1
+            colours = draw_colours(rng, int(rng.integers(*source.colours, endpoint=True)))
+            rule = draw_rule(rng, source, colours, family, num_parts)
+            rule_hash = b"" if rule is None else fingerprint(rule)
+            if rule is None or num_by_rule[rule_hash] >= most:
+                continue
+            if is_evaluation_rule(rule_hash) != is_evaluation:
+                continue
+            pairs = draw_pairs(rng, source, rule, colours, used_pairs)
+            if pairs is None:
+                continue
+            num_by_rule[rule_hash] += 1
+            used_pairs |= {form_of(pair) for part in pairs for pair in part}
+            names = dict.fromkeys((family, *rule.families))
+            yield GeneratedPuzzle("-".join(names), family, rule, *pairs)
+            number, last = number + 1, attempt
+    if number < num:
+        advice = "allow rules of two parts (max_parts: 2), or ask for" if source.max_parts == 1 else "ask for"
+        raise ValueError(
+            f"families: only {number} of {num} {collection} puzzles of {family}, because a rule gives at most "
+            f"{MAX_PER_RULE}; {advice} fewer puzzles"
+        )
 
 
 # Rules.
@@ -151,15 +211,21 @@ def draw_colours(rng: np.random.Generator, num: int) -> Colours:
     return tuple((1 + rng.permutation(NUM_COLOURS - 1)[:num]).tolist())
 
 
-def draw_rule(rng: np.random.Generator, source: GeneratedArc, colours: Colours) -> Rule:
-    """A rule for questions of these colours: one operation, or two in a row of which exactly one moves squares.
+def draw_rule(
+    rng: np.random.Generator, source: GeneratedArc, colours: Colours, family: str, num_parts: int
+) -> Rule | None:
+    """A rule of a family for questions of these colours, in two parts together with another one.
 
-    A recolouring may be combined with any other family.
+    A recolouring may be combined with any other family; of two operations exactly one moves squares, and either comes
+    first. None if the settings have no family to combine it with.
     """
-    names = [_choose(rng, source.families)]
-    partners = [name for name in source.families if are_combined(names[0], name)]
-    if partners and rng.integers(source.max_parts):  # 0, or with max_parts 2 also 1
-        names.append(_choose(rng, partners))
+    names = [family]
+    if num_parts > 1:
+        partners = [name for name in source.families if are_combined(family, name)]
+        if not partners:
+            return None
+        other = _choose(rng, partners)
+        names = _choose(rng, [[family, other], [other, family]])
     operations = [
         _choose(rng, [operation for operation in OPERATIONS if operation.family == name])
         for name in names

@@ -59,6 +59,14 @@ class PairName(NamedTuple):
         return self.collection in SCORED and self.role == "test"
 
 
+class RuleFacts(NamedTuple):
+    """The rule of a generated puzzle: the family in whose share the puzzle is, an id, and the number of its parts."""
+
+    family: str
+    rule: str
+    num_parts: int
+
+
 NamedPairs = dict[PairName, Pair]
 NamedPuzzle = tuple[Collection, str, NamedPairs]
 
