@@ -80,7 +80,8 @@ def committed_text() -> str:
     As they are here and as they are in the last commit, since the pipeline may have been run since.
     """
     paths = [*(ROOT / "reports").glob("*/tables/*"), *(ROOT / "docs" / "experiments").rglob("*.csv")]
-    grep = ["git", "grep", "-h", "", "HEAD", "--", "reports/*/tables/*", "docs/experiments/*.csv"]
+    paths += (ROOT / "reports" / "studies").rglob("*.csv")
+    grep = ["git", "grep", "-h", "", "HEAD", "--", "reports/*/tables/*", "*/studies/*.csv", "docs/experiments/*.csv"]
     done = subprocess.run(grep, cwd=ROOT, capture_output=True, text=True, check=False)
     return "\n".join([done.stdout, *(path.read_text() for path in paths)]).replace("–", "-")
 

@@ -1,7 +1,7 @@
 """Hard Sudoku solved against training FLOPs: our runs, the paper's models, and published peers.
 
-Ours are those of profiles `published` and `gpu_sudoku` and of docs/experiments/hard_sudoku/guesses.json. The paper's
-are in paper.yaml, with the FLOPs of profile `paper`, and the peers in docs/experiments/hard_sudoku/peers.csv, which
+Ours are those of profiles `published` and `gpu_sudoku` and of reports/studies/hard_sudoku/guesses.json. The paper's
+are in paper.yaml, with the FLOPs of profile `paper`, and the peers in reports/studies/hard_sudoku/peers.csv, which
 names their sources.
 """
 
@@ -24,7 +24,7 @@ from serrm.reporting.style import style
 
 NEEDED_PROFILE: Final = "published"  # without which there is no picture
 SHOWN_PROFILES: Final = (NEEDED_PROFILE, "gpu_sudoku")
-FOLDER: Final = Path("docs/experiments/hard_sudoku")
+FOLDER: Final = Path("reports/studies/hard_sudoku")
 OURS, PAPERS, PEERS = "ours", "the paper", "others"
 MARKERS: Final = {OURS: "o", PAPERS: "s", PEERS: "D"}
 GREY: Final = "#767676"
@@ -189,7 +189,7 @@ def caption(points: Sequence[FlopsPoint]) -> str:
         f"models on all {num_puzzles(PAPERS)} puzzles of {OWN_TEST_FILE}, and other models on all or some of those. "
         "FLOPs count all matrix products; we compute the paper's FLOPs from its settings, and ≈ marks estimates. Bars "
         "show 95% intervals or, for several seeds, the range of their intervals. Sources are in "
-        "docs/experiments/hard_sudoku/peers.csv."
+        "reports/studies/hard_sudoku/peers.csv."
     )
 
 

@@ -11,7 +11,7 @@ from serrm.reporting.results import Key, grouped, headline_score
 from serrm.scoring.schema import METRICS_FILE
 
 # Several seeds per profile, data set and variant, which were trained to find where scores level off.
-STUDY: Final = "docs/experiments/plateau.csv"
+STUDY: Final = "reports/studies/plateau.csv"
 SOLVED: Final = "solved, percent of 256"
 
 
