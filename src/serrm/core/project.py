@@ -64,11 +64,41 @@ def has_no_scm(root: Path) -> bool:
 
 def git(root: Path, *arguments: str) -> str:
     """The output of a git command in a project, stripped; "" if it fails or there is no git."""
-    command = ["git", "--no-optional-locks", *arguments]  # takes no lock that a kill could leave
     try:
-        return subprocess.run(command, cwd=root, capture_output=True, text=True, check=False).stdout.strip()
+        return _run_git(root, *arguments).stdout.strip()
     except FileNotFoundError:
         return ""
+
+
+def checked_git(root: Path, *arguments: str) -> str:
+    """The output of a git command in a project, stripped. ValueError with git's own reason if it fails."""
+    if fault := git_fault(root):
+        raise ValueError(fault)
+    done = _run_git(root, *arguments)
+    if done.returncode:
+        lines = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
+        reason = next((line for line in lines if line.startswith("fatal: ")), lines[-1])
+        raise ValueError(f"git {arguments[0]}: {reason.removeprefix('fatal: ')}")
+    return done.stdout.strip()
+
+
+def read_committed(root: Path, commit: str, path: str) -> str | None:
+    """Read a file of a commit, by its path in the project; None if the commit has no such file.
+
+    Raises:
+        ValueError: git fails, with its reason (a partial clone may not reach its remote), or it has an LFS pointer.
+    """
+    if not checked_git(root, "ls-tree", "--name-only", commit, "--", path):
+        return None
+    content = checked_git(root, "show", f"{commit}:./{path}")
+    if content.startswith("version https://git-lfs"):
+        raise ValueError(f"{path} of {commit[:7]} is a Git LFS pointer: git lfs fetch origin {commit[:7]}")
+    return content
+
+
+def _run_git(root: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    command = ["git", "--no-optional-locks", *arguments]  # takes no lock that a kill could leave
+    return subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
 
 
 class Layout:

@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
+from serrm.core.differences import flat, value_text
+
 ComposedSettings = Mapping[str, Any]
 """The composed settings of a run: `data_set`, `task`, `variant`; sections `model`, `train`, `arrays`, `fidelity`."""
 # Choices among classes of settings with different keys, and the kind where a choice names none.
@@ -33,11 +35,11 @@ def setting_differences(run: ComposedSettings, paper: ComposedSettings, num_exam
     train, paper_train = run["train"], paper["train"]
     if train["steps"]:
         paper_steps = paper_train["epochs"] * num_examples // paper_train["batch_size"]
-        run_values["", "optimiser steps"] = _setting_text(train["steps"])
-        paper_values["", "optimiser steps"] = _setting_text(paper_steps)
+        run_values["", "optimiser steps"] = value_text(train["steps"])
+        paper_values["", "optimiser steps"] = value_text(paper_steps)
     else:
-        run_values["", "epochs"] = _setting_text(train["epochs"])
-        paper_values["", "epochs"] = _setting_text(paper_train["epochs"])
+        run_values["", "epochs"] = value_text(train["epochs"])
+        paper_values["", "epochs"] = value_text(paper_train["epochs"])
     # Choices of different kinds have different further keys (random has `probability`, q_learning `exploration`), so
     # each becomes one text, such as "random, probability 0.1".
     for name in CHOICES:
@@ -72,24 +74,7 @@ def _as_one_setting(name: str, values: Mapping[tuple[str, str], str]) -> dict[tu
 
 def _in_words(settings: ComposedSettings) -> Iterator[tuple[tuple[str, str], str]]:
     """((section, name in words), value as text) of every setting."""
-    for section, values in settings.items():
-        for key, value in values.items() if isinstance(values, Mapping) else ():
-            if key in NOT_LISTED:
-                continue
-            leaves = value.items() if isinstance(value, Mapping) else [("", value)]
-            for name, leaf in leaves:
-                yield (section, f"{key} {name}".strip().replace("_", " ")), _setting_text(leaf)
-
-
-def _setting_text(value: object) -> str:
-    """A setting's value as recipes.md shows it, with ten digits and thousands separators."""
-    match value:
-        case None:
-            return "none"
-        case bool():
-            return "on" if value else "off"
-        case int() | float():
-            return f"{value:,.10g}"
-        case list():
-            return " and ".join(map(_setting_text, value))
-    return str(value)
+    for key, value in flat(settings).items():
+        section, _, name = key.partition(".")
+        if name and name.partition(".")[0] not in NOT_LISTED:
+            yield (section, name.replace(".", " ").replace("_", " ")), value_text(value)
