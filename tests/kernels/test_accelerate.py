@@ -1,5 +1,9 @@
 """An accelerated model is the same model: its numbers, its weights, its gradients, whatever way they are computed."""
 
+import copy
+import io
+import pickle
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -8,8 +12,10 @@ from torch import Tensor, nn
 
 from serrm.kernels.accelerate import accelerate
 from serrm.kernels.cpu.build import has_kernels
+from serrm.kernels.precision import arithmetic
 from serrm.kernels.products import Reproducible
 from serrm.models.build import build_model
+from serrm.models.layers import Attention, SwiGLU
 from serrm.models.recurrence import Network, RecurrentModel, Residual
 from tests.drawn import draw_tokens, gradients, seeded
 from tests.models.test_flops import MODELS
@@ -69,7 +75,7 @@ def test_bfloat16_errs_no_more_in_kernels_than_in_pytorch(family: str) -> None:
     assert of_kernels <= 1.2 * of_pytorch
 
 
-@pytest.mark.parametrize("kind", [Network, Residual])
+@pytest.mark.parametrize("kind", [Network, Residual, Attention, SwiGLU])
 def test_a_familys_own_forward_is_the_one_that_runs(model: RecurrentModel, kind: type[nn.Module]) -> None:
     halved = type("Halved", (kind,), {"forward": lambda self, *args: kind.forward(self, *args) / 2})
     for part in model.networks.modules():
@@ -79,3 +85,50 @@ def test_a_familys_own_forward_is_the_one_that_runs(model: RecurrentModel, kind:
         plain = step(model, torch.float32)
     accelerate(model)
     assert all(torch.equal(*pair) for pair in zip(plain, step(model, torch.float32), strict=True))
+    assert "PyTorch" in arithmetic(model, "float32")
+
+
+def test_a_hook_in_a_layer_runs(model: RecurrentModel) -> None:
+    accelerate(model)
+    norms: list[float] = []
+    layer = next(part for part in model.networks.modules() if isinstance(part, SwiGLU))
+    handle = layer.register_forward_hook(lambda _, args, output: norms.append(output.detach().norm().item()))
+    step(model, torch.float32)
+    assert norms and "PyTorch" in arithmetic(model, "float32")
+    handle.remove()
+    assert ("PyTorch" in arithmetic(model, "float32")) != has_kernels(torch.float32)
+
+
+def saved(model: RecurrentModel) -> RecurrentModel:
+    file = io.BytesIO()
+    torch.save(model, file)
+    file.seek(0)
+    loaded: RecurrentModel = torch.load(file, weights_only=False)
+    return loaded
+
+
+def dumped(model: RecurrentModel) -> RecurrentModel:
+    joblib, file = pytest.importorskip("joblib"), io.BytesIO()
+    joblib.dump(model, file)
+    file.seek(0)
+    loaded: RecurrentModel = joblib.load(file)
+    return loaded
+
+
+@pytest.mark.parametrize(
+    "copied", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model)), saved, dumped]
+)
+@pytest.mark.parametrize("compiles", [False, True])
+def test_a_copy_computes_with_weights_of_its_own(
+    model: RecurrentModel, copied: Callable[[RecurrentModel], RecurrentModel], compiles: bool
+) -> None:
+    accelerate(model, compiles=compiles)
+    before = step(model, torch.float32)
+    other = copied(model)
+    assert all(torch.equal(*pair) for pair in zip(before, step(other, torch.float32), strict=True))
+    assert arithmetic(other, "float32") == arithmetic(model, "float32")
+    with torch.no_grad():
+        for weight in other.parameters():
+            weight.zero_()
+    assert not step(other, torch.float32)[0].any()
+    assert torch.equal(step(model, torch.float32)[0], before[0])

@@ -14,9 +14,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from serrm.kernels.attention import attend
 from serrm.kernels.cpu.network import NativeNetwork, fits
 from serrm.kernels.products import Reproducible, is_reproducible
-from serrm.models.layers import Features, Rotation
+from serrm.models.layers import Attention, Features, Rotation
+from serrm.models.layers import attend as plain_attend
 from serrm.models.recurrence import Network, RecurrentModel, State, StepOutput
 
 Apply = Callable[[Tensor, Tensor, Rotation | None], Tensor]  # (state, injection, rotation) → new state
@@ -27,14 +29,34 @@ NATIVE, PYTORCH = "native kernels", "PyTorch"  # what runs the parts of a model
 OPTIONS: dict[str, str | int | bool | Callable[..., Any]] = {"deterministic": True}
 
 
+class FastModel:
+    """The `forward` of an accelerated model: linear maps that no kernel runs are reproducible where they can be.
+
+    Like `FastNetwork` it is bound to its module as an attribute, so that a copy of the model has its own.
+    """
+
+    def __init__(self, model: RecurrentModel) -> None:
+        self.model = model
+
+    def __call__(self, state: State, *args: Any, **kwargs: Any) -> StepOutput:
+        """A supervision step."""
+        model = self.model
+        with Reproducible() if _replaces_products(model, state[0]) else nullcontext():
+            return type(model).forward(model, state, *args, **kwargs)
+
+
 class FastNetwork:
     """The `forward` of an accelerated network: native kernels where they fit, else compiled or op by op."""
 
     def __init__(self, network: Network, allows_native: bool, compiles: bool, has_graphs: bool) -> None:
-        self.network, self.allows_native, self.compiles = network, allows_native, compiles
-        plain = MethodType(type(network).forward, network)
-        self.plain: Apply = _compiled(plain, has_graphs) if compiles else plain
+        self.network, self.allows_native = network, allows_native
+        self.compiles, self.has_graphs = compiles, has_graphs
+        self.compiled: Apply | None = None
         self.native: NativeNetwork | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what is made again when it is needed: packed weights and compiled code."""
+        return vars(self) | {"compiled": None, "native": None}
 
     def runs_native(self, like: Tensor) -> bool:
         """True if native kernels run the network on states such as `like`; packs no weights."""
@@ -46,7 +68,17 @@ class FastNetwork:
 
     def __call__(self, x: Features, injection: Features, rotation: Rotation | None) -> Features:
         """One application of the network."""
-        return (self.native or self.plain)(x, injection, rotation)
+        return (self.native or self._plain())(x, injection, rotation)
+
+    def _plain(self) -> Apply:
+        """The network on PyTorch, compiled at its first use."""
+        if self.compiled is not None:
+            return self.compiled
+        plain = MethodType(type(self.network).forward, self.network)
+        if not self.compiles:
+            return plain
+        self.compiled = _compiled(plain, self.has_graphs)
+        return self.compiled
 
 
 def accelerate(
@@ -55,21 +87,19 @@ def accelerate(
     """Give the networks of a model their fastest form, in place.
 
     `allows_native`: native kernels where they fit; `compiles`: torch.compile where they do not; `allows_graphs`: with
-    CUDA graphs, unless the network is in training mode and has dropout.
+    CUDA graphs, unless the network is in training mode and has dropout. Copies and pickles of the model are accelerated
+    too, with weights of their own.
     """
     if not _fast_networks(model):
         model.register_forward_pre_hook(_begin_step)
-        plain = model.forward
-
-        def forward(state: State, *args: Any, **kwargs: Any) -> StepOutput:
-            with Reproducible() if _replaces_products(model, state[0]) else nullcontext():
-                return plain(state, *args, **kwargs)
-
-        model.forward = forward  # type: ignore[method-assign]
+        model.forward = FastModel(model)  # type: ignore[method-assign]
     for network in model.networks.values():
         assert isinstance(network, Network)
         has_graphs = allows_graphs and not (network.training and has_dropout(network))
         network.forward = FastNetwork(network, allows_native, compiles, has_graphs)  # type: ignore[method-assign]
+        for layer in network.modules():
+            if isinstance(layer, Attention) and layer.attend is plain_attend:
+                layer.attend = attend
 
 
 def may_run_native(model: RecurrentModel) -> bool:

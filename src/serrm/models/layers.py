@@ -5,14 +5,16 @@ arithmetic (paper, section 2). Everything is post-norm. docs/glossary.md explain
 """
 
 import math
-import sys
+from collections.abc import Callable
+from contextlib import nullcontext
 from functools import lru_cache
 
 import numpy as np
 import torch
 import torch.nn.functional as F
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor, nn
+from torch.utils._python_dispatch import _disable_current_modes
 
 from serrm.models.angles import no_angles
 from serrm.models.positions import POSITIONS
@@ -21,8 +23,6 @@ DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 NORM_EPS = 1e-5
 # A normal distribution cut at two standard deviations keeps this share of its standard deviation.
 TRUNCATED_STD = 0.8796256610342398
-TILE = 128  # queries by keys that PyTorch's attention computes at once on a GPU
-CUDA_GRID = 65_535  # blocks along the second axis of a CUDA grid
 BELOW_CUT = 0.022750131948179195  # share of a normal distribution below minus two standard deviations
 
 Features = Float[Tensor, "... D"]
@@ -79,7 +79,8 @@ class SwiGLU(nn.Module):
 class Attention(nn.Module):
     """Multi-head self-attention along one axis of a tensor `... D`: T^{D,I} (positions) or T^{D,K} (symbols).
 
-    `axis` counts from the right with D as -1: in `B I K D` positions are -3 and symbols -2.
+    `axis` counts from the right with D as -1: in `B I K D` positions are -3 and symbols -2. Faster kernels replace
+    `attend`.
     """
 
     def __init__(
@@ -96,6 +97,7 @@ class Attention(nn.Module):
         self.qkv = linear_weight(3 * num_heads * head_dim, width, generator)
         self.out = linear_weight(width, num_heads * head_dim, generator)
         self.num_heads, self.head_dim, self.axis, self.dropout = num_heads, head_dim, axis, dropout
+        self.attend: Callable[..., Heads] = attend
 
     def forward(self, x: Features, rotation: Rotation | None = None) -> Features:
         query, key, value = self.qkv.chunk(3)
@@ -103,7 +105,7 @@ class Attention(nn.Module):
             query, key = (in_pairs(weight, self.head_dim) for weight in (query, key))
         heads = self._heads(x, query, rotation), self._heads(x, key, rotation), self._heads(x, value, None)
         dropout = self.dropout if self.training else 0.0
-        mixed = attend(*heads, dropout=dropout)
+        mixed = self.attend(*heads, dropout=dropout)
         return linear(mixed.transpose(1, 2).reshape(*x.shape[:-1], -1), self.out)
 
     def _heads(self, x: Features, weight: Float[Tensor, "Hd D"], rotation: Rotation | None) -> Heads:
@@ -112,65 +114,14 @@ class Attention(nn.Module):
         In `B I K D` attention over positions takes the K symbols as further heads, (B, I, K·H, d), and attention over
         symbols takes B·I as the batch.
         """
-        before, length = x.shape[: self.axis].numel(), x.shape[self.axis]
+        before, length = math.prod(x.shape[: self.axis]), x.shape[self.axis]
         heads = linear(x, weight).reshape(before, length, -1, self.head_dim)
         return (heads if rotation is None else rotate(heads, rotation)).transpose(1, 2)
 
 
 def attend(query: Heads, key: Heads, value: Heads, *, dropout: float = 0.0) -> Heads:
-    """Scaled dot-product attention of N independent sequences; where torch.compile runs, several short ones as one."""
-    num = num_in_tile(*query.shape[::2]) if torch.compiler.is_compiling() else 1
-    if num > 1:
-        return attend_packed(query, key, value, num, dropout=dropout)
-    return attend_in_parts(query, key, value, dropout=dropout)
-
-
-def attend_packed(query: Heads, key: Heads, value: Heads, num: int, *, dropout: float = 0.0) -> Heads:
-    """Attention of short sequences, `num` of them as one, with a block-diagonal mask that keeps them apart.
-
-    On a GPU PyTorch's attention computes tiles of 128 queries by 128 keys, so with the 9 symbols of a Sudoku one
-    sequence at a time nearly all of its products are wasted.
-    """
-    sequences, num_heads, length, head_dim = query.shape
-
-    def packed(heads: Heads) -> Float[Tensor, "few H long d"]:
-        joined = heads.transpose(1, 2).reshape(sequences // num, num * length, num_heads, head_dim)
-        return joined.transpose(1, 2)
-
-    sequence = torch.arange(num * length, device=query.device) // length
-    mixed = attend_in_parts(
-        packed(query), packed(key), packed(value), mask=sequence[:, None] == sequence, dropout=dropout
-    )
-    return mixed.transpose(1, 2).reshape(sequences, length, num_heads, head_dim).transpose(1, 2)
-
-
-def attend_in_parts(
-    query: Heads,
-    key: Heads,
-    value: Heads,
-    *,
-    mask: Bool[Tensor, "S S"] | None = None,
-    dropout: float = 0.0,
-) -> Heads:
-    """PyTorch's attention, on a GPU of at most 65,535 sequences at once.
-
-    A CUDA grid has no more blocks along its second axis, where PyTorch's kernels put N, and they raise "invalid
-    argument" beyond. Attention over symbols has a sequence per puzzle and position, so that is 809 puzzles of 9×9.
-    """
-    most = most_sequences(query.device)
-    parts = zip(query.split(most), key.split(most), value.split(most), strict=True)
-    mixed = [F.scaled_dot_product_attention(*part, attn_mask=mask, dropout_p=dropout) for part in parts]
-    return mixed[0] if len(mixed) == 1 else torch.cat(mixed)
-
-
-def num_in_tile(num: int, length: int) -> int:
-    """The most of `num` sequences that together fit a tile and that divide `num`."""
-    return next(most for most in range(max(1, TILE // length), 0, -1) if num % most == 0)
-
-
-def most_sequences(device: torch.device) -> int:
-    """The most sequences that a call of attention takes on a device."""
-    return CUDA_GRID if device.type == "cuda" else sys.maxsize
+    """Scaled dot-product attention of N independent sequences."""
+    return F.scaled_dot_product_attention(query, key, value, dropout_p=dropout)
 
 
 def in_pairs(weight: Float[Tensor, "Hd D"], head_dim: int) -> Float[Tensor, "Hd D"]:
@@ -214,7 +165,10 @@ def rotation_table(
     """
     if POSITIONS[encoding].angles is no_angles and score_scale == 1.0:
         return None
-    with torch.inference_mode(False):  # so that training can use a table that was first made for a prediction
+    # Training can then use a table that was first made for a prediction, and a prediction one made for an export.
+    # (torch.compile, which knows no such context, does not fill the cache.)
+    no_modes = nullcontext() if torch.compiler.is_dynamo_compiling() else _disable_current_modes()
+    with torch.inference_mode(False), no_modes:
         angles = POSITIONS[encoding].angles(num_positions, head_dim).astype(np.float64)
         padded = np.pad(angles, ((num_before, num_after), (0, 0)))
         scale = math.sqrt(score_scale)

@@ -11,7 +11,9 @@ import torch
 from jaxtyping import Float, Float32
 from torch import Tensor, nn
 
+from serrm.kernels.attention import attend
 from serrm.kernels.cpu.build import has_kernels, library
+from serrm.models import layers
 from serrm.models.layers import Attention, Rotation, SwiGLU
 from serrm.models.recurrence import Network, Residual
 
@@ -186,11 +188,14 @@ class NativeNetwork:
 
 
 def fits(network: Network, like: Tensor) -> bool:
-    """True if the kernels can run a network on a state such as `like`; a subclass with another `forward` cannot run."""
+    """True if the kernels can run a network on a state such as `like`.
+
+    They compute what the classes here compute, so a subclass, another `forward` or a hook in a layer rules them out.
+    """
     if like.dtype not in (torch.bfloat16, torch.float32) or like.device.type != "cpu":
         return False
     residuals = [part for layer in network.layers for part in layer.children()]
-    if type(network).forward is not Network.forward or any(type(part) is not Residual for part in residuals):
+    if type(network).forward is not Network.forward or not all(_is_a(Residual, part) for part in residuals):
         return False
     return all(_fits(part) for parts in _sublayers(network) for part in parts) and has_kernels(like.dtype)
 
@@ -201,13 +206,25 @@ def _sublayers(network: Network) -> list[list[nn.Module]]:
 
 
 def _fits(part: nn.Module) -> bool:
-    """True if the sizes of a sublayer fill whole registers."""
-    if isinstance(part, SwiGLU):
+    """True for a sublayer of the two kinds that kernels run, if its sizes fill whole registers."""
+    if isinstance(part, SwiGLU) and _is_a(SwiGLU, part):
         width, inner = part.down.shape
         return width % LANES == 0 and inner % (2 * LANES) == 0
-    if isinstance(part, Attention):
-        return part.out.shape[0] % LANES == 0 and part.head_dim % LANES == 0
+    if isinstance(part, Attention) and _is_a(Attention, part):
+        has_usual_scores = part.attend in (layers.attend, attend)
+        return has_usual_scores and part.out.shape[0] % LANES == 0 and part.head_dim % LANES == 0
     return False
+
+
+def _is_a(kind: type[nn.Module], part: nn.Module) -> bool:
+    """True if a part is of this very class, with its `forward` and no hooks."""
+    return type(part) is kind and "forward" not in vars(part) and not _has_hooks(part)
+
+
+def _has_hooks(part: nn.Module) -> bool:
+    """True if something observes or changes what a part computes."""
+    hooks = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+    return any(getattr(part, name) for name in hooks)
 
 
 class NativeSublayer:
