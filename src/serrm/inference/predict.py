@@ -40,12 +40,14 @@ class LoadedModel:
     snapshots: tuple[Path, ...] = ()
 
 
-def load_model(checkpoint: Path, device: torch.device, *, keeps_dropout: bool = False) -> LoadedModel:
+def load_model(
+    checkpoint: Path, device: torch.device, *, keeps_dropout: bool = False, is_accelerated: bool = True
+) -> LoadedModel:
     """Load the model of a checkpoint with its EMA weights on `device`, with native kernels where they fit.
 
-    Call `accelerate` again to choose otherwise. `keeps_dropout` keeps attention dropout active, a fault of the
-    published code that can be switched on. ValueError if the directory is no checkpoint, is damaged, or its
-    weights do not fit its settings.
+    Call `accelerate` again to choose otherwise; without `is_accelerated` all runs on PyTorch. `keeps_dropout` keeps
+    attention dropout active, a fault of the published code that can be switched on. ValueError if the directory is no
+    checkpoint, is damaged, or its weights do not fit its settings.
     """
     check(checkpoint)
     try:
@@ -65,7 +67,8 @@ def load_model(checkpoint: Path, device: torch.device, *, keeps_dropout: bool = 
         raise ValueError(f"{checkpoint}: damaged checkpoint: {type(error).__name__}: {error}") from error
     except RuntimeError as error:
         raise ValueError(f"{checkpoint}: {misfit_of(error)}") from error
-    accelerate(model)
+    if is_accelerated:
+        accelerate(model)
     snapshots = tuple(sorted((checkpoint / SNAPSHOTS).glob("*.safetensors")))
     return LoadedModel(model.to(device).train(keeps_dropout), settings, config, snapshots)
 

@@ -63,10 +63,10 @@ class TokenSequence(recurrence.InputEmbedding):
     ) -> tuple[Float[Tensor, "B S D"], layers.Rotation | None]:
         width, prefix = self.settings.width, self.settings.prefix
         grid = nn.functional.embedding(tokens, self.tokens)
-        before = grid.new_zeros(len(tokens), prefix * width)
+        before = grid.new_zeros(grid.shape[0], prefix * width)
         if task_vectors is not None:
             before = nn.functional.pad(task_vectors, (0, prefix * width - task_vectors.shape[1]))
-        embedding = math.sqrt(width) * torch.cat([before.view(len(tokens), prefix, width), grid], dim=1)
+        embedding = math.sqrt(width) * torch.cat([before.view(grid.shape[0], prefix, width), grid], dim=1)
         if self.positions is not None:  # the learned ones
             embedding = embedding + nn.functional.pad(self.positions(), (0, 0, prefix, 0))
         return embedding.to(state.dtype), self.rotation(tokens.shape[1], tokens.device)

@@ -104,7 +104,7 @@ class SymbolPlanes(recurrence.InputEmbedding):
     def _task_planes(self, vectors: recurrence.TaskVectors, num_planes: int) -> Float[Tensor, "B 1 K D"]:
         width = self.settings.width
         if self.settings.task_types == "full":
-            return vectors.reshape(len(vectors), 1, num_planes, width)
+            return vectors.reshape(vectors.shape[0], 1, num_planes, width)
         by_feature, by_symbol = vectors[:, :width], vectors[:, width:]
         return by_feature[:, None, None, :] + by_symbol[:, None, :, None]
 

@@ -117,17 +117,20 @@ class Model(LoadedModel):
             return str(api.upload_folder(repo_id=repo_id, folder_path=folder, commit_message="Add model"))
 
     @classmethod
-    def from_pretrained(cls, name: str | Path, *, device: str = "auto", **options: Any) -> "Model":
+    def from_pretrained(
+        cls, name: str | Path, *, device: str = "auto", accelerate: bool = True, **options: Any
+    ) -> "Model":
         """Load the packaged model of that name, else the one in a folder, else `owner/name` from the Hub.
 
-        A `Path` is always a folder. `options` are those of huggingface_hub's downloads, such as `revision`, `token`.
+        A `Path` is always a folder. With `accelerate=False` no kernel replaces a part of the network, as torch.export
+        needs it. `options` are those of huggingface_hub's downloads, such as `revision`, `token`.
 
         Raises ValueError if the name is none of these or the checkpoint is damaged.
         """
         folder = folder_of(name) if isinstance(name, str) else name
         if isinstance(name, str) and not folder.is_dir():
             folder = _from_hub(name, options)
-        loaded = load_model(folder, choose_device(device))
+        loaded = load_model(folder, choose_device(device), is_accelerated=accelerate)
         return cls(loaded.model, loaded.settings, loaded.config)
 
 
