@@ -8,6 +8,7 @@ Works in a temporary folder on clones of the committed files, and leaves nothing
 import argparse
 import os
 import random
+import re
 import signal
 import socket
 import subprocess
@@ -204,8 +205,9 @@ def last_line(output: str, project: Project) -> str:
 
 
 def shown(line: str, project: Project) -> str:
-    """A line for the table, paths relative to the project."""
-    return shorten(line.replace(f"{project.root}/", "").replace("|", "\\|"), 200, placeholder=" …")
+    """Shorten a line for the table: paths relative to the project, no digests."""
+    line = re.sub("[0-9a-f]{64}", "HASH", line.replace(f"{project.root}/", "")).replace("|", "\\|")
+    return shorten(line, 90, placeholder=" …")
 
 
 def rows(place: Path, times: int) -> Iterator[Row]:
