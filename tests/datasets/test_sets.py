@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 
 from serrm.core.files import hash_file
 from serrm.datasets import sets as sets_module
+from serrm.datasets.arc import AUDIT
 from serrm.datasets.sets import check_answers, draw, read_puzzle_set, set_file, write_grid_sets, write_sets
 from serrm.puzzles.maze import data as maze_data
 from serrm.puzzles.maze import rules as maze_rules
@@ -22,6 +24,7 @@ from serrm.puzzles.maze.data import TEXT as MAZE_TEXT
 from serrm.puzzles.raw import Puzzle, RawSet
 from serrm.puzzles.sudoku import data as sudoku_data
 from serrm.puzzles.sudoku.data import TEXT as SUDOKU_TEXT
+from serrm.puzzles.sudoku.grade import GRADES
 from serrm.puzzles.sudoku.rules import BLANK, are_answers
 from serrm.puzzles.tables import read_table, write_table
 from serrm.puzzles.tasks import TASKS, grid_task
@@ -113,7 +116,11 @@ def test_every_set_holds_the_generated_puzzles_in_their_order_with_typed_facts(
         assert CLUES[name][0] <= num_clues.min() <= num_clues.max() <= CLUES[name][1]
     table = pq.read_table(sets / set_file("9x9"))
     types = {field.name: str(field.type) for field in table.schema}
-    assert types == dict.fromkeys(["question", "answer"], "fixed_size_binary[81]")
+    assert types == {**dict.fromkeys(["question", "answer"], "fixed_size_binary[81]"), "grade": "string"}
+    audit = json.loads((sets / AUDIT).read_text())
+    assert {name: sum(counts.values()) for name, counts in audit["grades"].items()} == nums
+    assert audit["grades"]["9x9"] == dict.fromkeys(GRADES, 0) | Counter(table["grade"].to_pylist())
+    assert audit["num_symmetric_copies"] == 0
 
 
 # Generated sets.
@@ -200,7 +207,11 @@ def test_held_out_puzzles_are_never_scored(
     raw = Path(shutil.copytree(shared_raw, tmp_path / "raw"))
     (raw / "sudoku-9x9").rename(raw / "sudoku-extreme-1k")
     chosen = write(raw, tmp_path / "chosen", num_test_sizes=ALL_SIZES, scored="held_out")
-    assert sorted(path.name for path in chosen.iterdir()) == ["test_held_out.parquet", "train.parquet"]
+    assert sorted(path.name for path in chosen.iterdir()) == [
+        AUDIT,
+        "test_held_out.parquet",
+        "train.parquet",
+    ]
     scored = write(raw, tmp_path / "scored")
     train, test = "sudoku-extreme-1k/train.csv", "sudoku-extreme-1k/test.csv"
     assert numbers_of(chosen / "test_held_out.parquet", raw, test) == [0, 1]

@@ -11,7 +11,7 @@ from serrm.arrays.groups import Groups, write_groups
 from serrm.arrays.stream import METADATA, TEST, TRAIN, TRAINING
 from serrm.core.files import existing, new_directory, write_array, write_json
 from serrm.datasets.arc import AUDIT, PAIRS
-from serrm.datasets.sets import read_puzzle_set
+from serrm.datasets.sets import GRADE, read_grades, read_puzzle_set
 from serrm.puzzles.arc.grids import NUM_SYMBOLS, SCORED, encode
 from serrm.puzzles.settings import ArraySettings
 from serrm.puzzles.task import GridTask
@@ -41,6 +41,9 @@ def build_grid_arrays(puzzles: Path, target: Path, *, task: str, seed: int) -> N
             folder.mkdir(exist_ok=True)
             for part, tokens in zip(("questions", "answers"), grids, strict=True):
                 write_array(folder / f"{part}.npy", tokens)
+            grades = read_grades(path) if name != TRAIN else None
+            if grades is not None:
+                write_groups(folder, Groups({GRADE: grades}))
         of_training = {TRAIN: sets.pop(TRAIN)}
         write_json(training / METADATA, {"task": task, "seed": seed, "sets": of_training})
         write_json(test / METADATA, {"task": task, "sets": sets})

@@ -4,7 +4,7 @@ The stage build_arrays writes two folders for a data set, so that no training de
 
     training/               metadata.json, questions.npy, answers.npy
     test/drawn/             metadata.json
-    test/drawn/<set>/       questions.npy, answers.npy
+    test/drawn/<set>/       questions.npy, answers.npy, of tasks with grades groups.json (`serrm.arrays.groups`)
 
 The sets in test/drawn are the data set's own, from stage `choose_puzzles`. Beside them, test/files has the sets of
 users' files (`serrm.reading.sets`). The arrays are token grids as memory-mapped uint8, one question and one answer

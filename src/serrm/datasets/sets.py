@@ -9,7 +9,8 @@ Paper: sections "Sudoku" and "Maze", data.
 
 import heapq
 import logging
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
@@ -28,6 +29,8 @@ from serrm.puzzles.tasks import TASKS
 logger = logging.getLogger(__name__)
 
 TRAIN = "train"
+GRADE = "grade"
+"""The column of grades of difficulty."""
 # Rows of a row group; the rule check needs about 6 kB per row of a 9×9 Sudoku.
 ROW_GROUP = 4096
 
@@ -74,7 +77,14 @@ def write_grid_sets(raw: Path, target: Path, settings: Any, record: GridTask) ->
         for name, test in zip(names, tests, strict=True):
             _refuse_leaks(train, test, name, record)
         if record.audit is not None:
-            write_json(directory / AUDIT, record.audit(train, tests[0], train_side))
+            entries = record.audit(train, tests[0], train_side)
+            if record.grading is not None:
+                entries |= {
+                    "grades": {
+                        name: count_grades(directory / set_file(name), record.grading.names) for name in sets
+                    }
+                }
+            write_json(directory / AUDIT, entries)
 
 
 def draw(
@@ -97,20 +107,25 @@ def draw(
 def write_set(path: Path, puzzles: Iterable[Numbered], side: int, name: str, record: GridTask) -> set[int]:
     """Check numbered puzzles of one side and write them, a row group at a time; returns their numbers.
 
-    Columns: question and answer, I tokens as bytes. ValueError if there are no puzzles, one of another side, or a
-    wrong answer.
+    Columns: question and answer, I tokens as bytes, and the grade if the task has grades. ValueError if there are no
+    puzzles, one of another side, or a wrong answer.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    schema = pa.schema([pa.field(part, pa.binary(side * side), nullable=False) for part in PARTS])
+    fields = [pa.field(part, pa.binary(side * side), nullable=False) for part in PARTS]
+    grade_fields = [pa.field(GRADE, pa.string(), nullable=False)] if record.grading is not None else []
+    schema = pa.schema(fields + grade_fields)
     numbers: set[int] = set()
     iterator = iter(puzzles)
     with pq.ParquetWriter(path, schema, compression="zstd") as writer:
         while rows := list(islice(iterator, ROW_GROUP)):
             check_answers(rows, side, name, record)
             grids = {part: [getattr(puzzle, part).tobytes() for _, puzzle in rows] for part in PARTS}
-            writer.write_table(pa.table(grids, schema=schema))
+            columns: dict[str, Any] = dict(grids)
+            if record.grading is not None:
+                columns[GRADE] = record.grading.of(np.stack([puzzle.question for _, puzzle in rows]))
+            writer.write_table(pa.table(columns, schema=schema))
             numbers.update(number for number, _ in rows)
     if not numbers:
         raise ValueError(f"{name}: no puzzles")
@@ -146,6 +161,20 @@ def read_puzzle_set(path: Path) -> tuple[Grids, Grids]:
         np.frombuffer(b"".join(table[part].to_pylist()), np.uint8).reshape(len(table), -1) for part in PARTS
     )
     return questions, answers
+
+
+def read_grades(path: Path) -> list[str] | None:
+    """The grades of the puzzles of a set; None if its task has none."""
+    import pyarrow.parquet as pq
+
+    has_grades = GRADE in pq.read_schema(path).names
+    return pq.read_table(path, columns=[GRADE])[GRADE].to_pylist() if has_grades else None
+
+
+def count_grades(path: Path, names: Sequence[str]) -> dict[str, int]:
+    """The numbers of puzzles of a set by grade, easiest first."""
+    counts = Counter(read_grades(path))
+    return {name: counts[name] for name in names}
 
 
 def _refuse_leaks(train: Grids, test: UInt8[np.ndarray, "M I"], name: str, record: GridTask) -> None:

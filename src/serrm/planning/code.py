@@ -59,7 +59,18 @@ DATA_FIELDS = (
         "at_most",
         "as_mirror",
     ),
-    *("raw_sets", "audit", "recognises", "text", "flaw", "solutions", "exact_method", "caveat", "checkpoint"),
+    *(
+        "raw_sets",
+        "audit",
+        "grading",
+        "recognises",
+        "text",
+        "flaw",
+        "solutions",
+        "exact_method",
+        "caveat",
+        "checkpoint",
+    ),
     *(
         "look",
         "judge",
@@ -71,7 +82,7 @@ DATA_FIELDS = (
         "names_blanks",
     ),
 )
-DATA_MODULES = ("data", "search", "grammar", "determine", "generate")
+DATA_MODULES = ("data", "search", "grade", "canonical", "grammar", "determine", "generate")
 # Fields and modules that change scores. They change a training, too, if its task has `right_answers="any"`: halting and
 # the logged train_fsr then go by the task's rule instead of the label.
 SCORING_FIELDS = (

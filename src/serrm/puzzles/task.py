@@ -4,7 +4,7 @@ A record needs neither torch nor a drawing library. Token 0 is padding in every 
 symbol-equivariant embeddings for special and usual symbols.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -153,6 +153,13 @@ class Task:
         return np.asarray(((predictions == labels) | (labels == PADDING)).all(axis=1))
 
 
+class Grading(NamedTuple):
+    """Grades of difficulty, easiest first, and a function from questions to the grade of each."""
+
+    names: tuple[str, ...]
+    of: Callable[[Grids], Sequence[str]]
+
+
 @dataclass(frozen=True, kw_only=True)
 class GridTask(Task):
     """A task on square grids with one label per puzzle. ValueError if its text has another blank."""
@@ -165,6 +172,7 @@ class GridTask(Task):
     text: GridText
     # (training questions, test questions, side) → entries of audit.json.
     audit: Callable[[Grids, Grids, int], dict[str, Any]] | None = None
+    grading: Grading | None = None  # of difficulty
     # (seed, puzzle, augmentation, side) → the parameters of an augmentation; augmentation 0 is the puzzle itself.
     draw: Callable[[int, int, int, int], UInt8[np.ndarray, " P"]]
     apply: Callable[

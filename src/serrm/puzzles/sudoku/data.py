@@ -9,7 +9,7 @@ Paper: section "Sudoku", data; appendix, data sets.
 import json
 import logging
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import accumulate, islice
@@ -23,12 +23,13 @@ from pydantic import AfterValidator, Field, NonNegativeInt, PositiveInt
 
 from serrm.core.files import Origin, existing, only_folder
 from serrm.core.progress import with_progress
-from serrm.core.settings import Settings
+from serrm.core.settings import KeyOf, Settings
 from serrm.puzzles import raw
 from serrm.puzzles.boxes import box_for_side
 from serrm.puzzles.generate import distinct
 from serrm.puzzles.settings import Hub, Mirror, Scored, SubsetSettings
 from serrm.puzzles.sudoku import search
+from serrm.puzzles.sudoku.grade import GRADES, grades
 from serrm.puzzles.sudoku.notation import notation_of_signs
 from serrm.puzzles.sudoku.rules import BLANK
 from serrm.puzzles.sudoku.symmetries import apply_symmetries, draw_symmetries
@@ -70,6 +71,8 @@ TEXT = GridText(characters=SYMBOLS, others={"0": BLANK}, largest=largest_token, 
 OtherSize = Annotated[str, Field(pattern="^(4x4|16x16|25x25)$")]  # a size that is not trained on
 MAX_ATTEMPTS = 100
 """Orders of removal to try on one solution, and repeated puzzles in a row, before an error."""
+MAX_EASIER = 1_000
+"""Puzzles in a row that are easier than asked for before an error."""
 UNIQUENESS_NODES = 100
 """Nodes of the search for a second solution before a clue is kept."""
 
@@ -79,6 +82,9 @@ def check_clues(side: int, clues: tuple[int, int]) -> tuple[int, int]:
     if not 1 <= clues[0] <= clues[1] <= side**2:
         raise ValueError(f"clues {clues[0]} to {clues[1]} are not a range within 1 to {side**2}")
     return clues
+
+
+Grade = Annotated[str, KeyOf(dict.fromkeys(GRADES))]
 
 
 class AnySudokuSource(Settings):
@@ -100,6 +106,9 @@ class GeneratedSudoku(AnySudokuSource):
     """Test puzzles to generate."""
     clues: Annotated[tuple[int, int], AfterValidator(partial(check_clues, 9))]
     """Least and most clues of a 9×9 puzzle; Sudoku-Extreme has 17 to about 40, most near 25."""
+    least_shares: dict[Grade, Annotated[float, Field(gt=0, le=1)]] = Field(default={})
+    """Least shares of the 9×9 training puzzles, and of the 9×9 test puzzles, with this
+    [grade](data.md#grades-of-sudokus) or a harder one. `{more rules: 0.5}`: half or more need more than singles."""
     num_25x25: NonNegativeInt
     """25×25 puzzles to generate; 0 leaves the size out."""
     clues_25x25: Annotated[tuple[int, int], AfterValidator(partial(check_clues, 25))]
@@ -183,12 +192,17 @@ def make(source: AnySudokuSource, directory: Path, seed: int) -> dict[str, Origi
     """Write the generated puzzles of a source as tables with answers; for published sources, only those of 16×16."""
     names = []
 
-    def write(side: int, clues: tuple[int, int], nums: Mapping[str, int]) -> None:
+    def write(
+        side: int, clues: tuple[int, int], nums: Mapping[str, int], least_shares: Mapping[str, float] = {}
+    ) -> None:
         """Write distinct puzzles to files, `nums` to each. A file of 0 puzzles is not written.
 
         Every size has a random stream of its own.
         """
         puzzles, num = iterate_puzzles(side, np.random.default_rng([seed, side]), clues), sum(nums.values())
+        if least_shares:
+            orders = np.random.default_rng([seed, side, 1])
+            puzzles = with_least_shares(puzzles, [*nums.values()], least_shares, orders)
         generated = with_progress(islice(puzzles, num), f"making {side}x{side} puzzles", num)
         for name, num_of_file in nums.items():
             if num_of_file:
@@ -198,7 +212,8 @@ def make(source: AnySudokuSource, directory: Path, seed: int) -> dict[str, Origi
     if isinstance(source, GeneratedSudoku):
         # One stream for both files: all puzzles of a size differ, so no test puzzle is a training puzzle.
         train, test = (f"{FOLDER_GENERATED}/{name}.csv" for name in ("train", "test"))
-        write(9, source.clues, {train: source.num_train, test: source.num_test})
+        nums = {train: source.num_train, test: source.num_test}
+        write(9, source.clues, nums, source.least_shares)
         write(4, CLUES_4X4, {FILE_4X4: NUM_4X4})
         write(25, source.clues_25x25, {GENERATED_25X25: source.num_25x25})
     write(16, source.clues_16x16, {FILE_16X16: source.num_16x16})
@@ -292,6 +307,9 @@ def in_words(source: AnySudokuSource, subset: SudokuSubsetSettings) -> str:
     if isinstance(source, GeneratedSudoku):
         least, most = source.clues
         text = f"generated 9×9 puzzles with {least} to {most} clues and one solution"
+        for grade, share in source.least_shares.items():
+            harder = "" if grade == GRADES[-1] else " or more"
+            text += f", at least {share:.0%} of which need {grade}{harder}"
     elif isinstance(source, MirrorSudoku):
         text += " from a local mirror"
     if subset.scored == "held_out":
@@ -331,6 +349,35 @@ def generate_puzzles(
 ) -> list[raw.Puzzle]:
     """The first `num` puzzles of `iterate_puzzles`."""
     return list(islice(iterate_puzzles(side, rng, clues), num))
+
+
+def with_least_shares(
+    puzzles: Iterator[raw.Puzzle],
+    nums: Sequence[int],
+    least_shares: Mapping[str, float],
+    rng: np.random.Generator,
+) -> Iterator[raw.Puzzle]:
+    """Leave out puzzles, so that of every `nums` at least some share has a grade or a harder one.
+
+    Which of the puzzles must have the grade is drawn first, so the order is random. ValueError after MAX_EASIER easier
+    puzzles in a row.
+    """
+    for num in nums:
+        least = np.zeros(num, dtype=np.intp)
+        for grade, share in least_shares.items():
+            of_grade = least[: math.ceil(share * num)]
+            np.maximum(of_grade, GRADES.index(grade), out=of_grade)
+        for rank in rng.permutation(least).tolist():
+            tried = islice(puzzles, MAX_EASIER)
+            hard = (puzzle for puzzle in tried if not rank or rank_of(puzzle) >= rank)
+            if (puzzle := next(hard, None)) is None:
+                raise ValueError(f"least_shares: of {MAX_EASIER} puzzles in a row none needs {GRADES[rank]}")
+            yield puzzle
+
+
+def rank_of(puzzle: raw.Puzzle) -> int:
+    """The number of a puzzle's grade, from 0 for the easiest."""
+    return GRADES.index(grades(puzzle.question[None])[0])
 
 
 def _draw_solutions(side: int, rng: np.random.Generator) -> Iterator[UInt8[np.ndarray, " I"]]:

@@ -5,9 +5,9 @@ from jaxtyping import UInt8
 
 from serrm.puzzles.boxes import box_for_side
 from serrm.puzzles.look import digits
-from serrm.puzzles.sudoku import data, rules, search, symmetries
+from serrm.puzzles.sudoku import canonical, data, grade, rules, search, symmetries
 from serrm.puzzles.sudoku.rules import BLANK
-from serrm.puzzles.task import Alphabet, GridTask
+from serrm.puzzles.task import Alphabet, Grading, GridTask
 
 SAMPLES = {
     "Hard Sudoku": "..............3.85..1.2.......5.7.....4...1...9.......5......73..2.1........4...9",
@@ -55,6 +55,8 @@ SUDOKU = GridTask(
     look=digits(data.SYMBOLS, box_for_side),
     judge=judge,
     raw_sets=data.raw_sets,
+    audit=canonical.audit,
+    grading=Grading(grade.GRADES, grade.grades),
     recognises=lambda value: True,  # every grid that no other task recognises
     text=data.TEXT,
     draw=symmetries.draw_symmetry,
