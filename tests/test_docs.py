@@ -81,7 +81,17 @@ def committed_text() -> str:
     """
     paths = [*(ROOT / "reports").glob("*/tables/*"), *(ROOT / "docs" / "experiments").rglob("*.csv")]
     paths += (ROOT / "reports" / "studies").rglob("*.csv")
-    grep = ["git", "grep", "-h", "", "HEAD", "--", "reports/*/tables/*", "*/studies/*.csv", "docs/experiments/*.csv"]
+    grep = [
+        "git",
+        "grep",
+        "-h",
+        "",
+        "HEAD",
+        "--",
+        "reports/*/tables/*",
+        "*/studies/*.csv",
+        "docs/experiments/*.csv",
+    ]
     done = subprocess.run(grep, cwd=ROOT, capture_output=True, text=True, check=False)
     return "\n".join([done.stdout, *(path.read_text() for path in paths)]).replace("–", "-")
 

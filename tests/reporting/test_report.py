@@ -414,7 +414,9 @@ def results_of(table):
     return [re.findall("|".join([r"\d[\d.,]*", HOLDS, UNDECIDED, FAILS, UNTESTED]), row) for row in rows]
 
 
-@pytest.mark.parametrize("profile", [*WITH_HEADLINE, "laptop", "arc_10x10", "maze_hard", "gpu_maze", "gpu_arc"])
+@pytest.mark.parametrize(
+    "profile", [*WITH_HEADLINE, "laptop", "arc_10x10", "maze_hard", "gpu_maze", "gpu_arc"]
+)
 def test_the_tables_of_a_profile_are_those_of_its_scores(profile):
     """So too where the pipeline was run since, which writes both."""
     report, folder = report_here(profile), ROOT / "reports" / profile

@@ -20,6 +20,7 @@ from serrm.drawing.puzzles import DrawnPuzzle, Panel, as_tokens
 from serrm.inference.settings import equivariance_steps
 from serrm.models.families import FAMILIES
 from serrm.puzzles.tasks import TASKS
+from serrm.reporting.groups import groups_figure
 from serrm.reporting.other_tables import searches_of
 from serrm.reporting.paper import data_set_name, load_paper, model_name
 from serrm.reporting.results import Report, Score, all_runs, curve, main_models, runs_on, score
@@ -53,6 +54,7 @@ def build_figures(report: Report) -> dict[str, str]:
             "depth": depth(report),
             "learning_curves": learning_curves(report),
             "compute": compute(report),
+            "groups": groups(report),
         }
         figures = {name: svg_text(plot) for name, plot in plots.items() if plot}
     for task in dict.fromkeys(run.task for run in all_runs(report.results)):
@@ -157,6 +159,17 @@ def compute(report: Report) -> Figure | None:
         _label_scores(axes, METRICS["fsr"])
     remark = f"Test puzzles of the size trained on, with 95% intervals; profile {report.profile}."
     return framed(figure, "Test-time compute", remark)
+
+
+def groups(report: Report) -> Figure | None:
+    """Solved puzzles by family, grade and so on."""
+    if (figure := groups_figure(report)) is None:
+        return None
+    remark = (
+        "Test puzzles of the size trained on, with 95% intervals (of several seeds, the range of their intervals); "
+        f"profile {report.profile}."
+    )
+    return framed(figure, "Solved by group of puzzles", remark)
 
 
 def _panels(num: int) -> tuple[Figure, list[Axes]]:

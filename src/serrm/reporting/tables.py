@@ -12,6 +12,7 @@ from serrm.inference.settings import HEADLINE_STEPS
 from serrm.models.families import FAMILIES
 from serrm.puzzles.tasks import TASKS
 from serrm.reporting.formats import NOTE_ON_SEEDS, Table
+from serrm.reporting.groups import group_notes
 from serrm.reporting.other_tables import OTHER_TABLES
 from serrm.reporting.paper import CANNOT_EXTRAPOLATE, DASH, data_set_name, load_paper, model_name, set_name
 from serrm.reporting.paper_tables import QUOTED, by_set, describe_test_set, entries_of, side_by_side
@@ -24,6 +25,8 @@ LEGEND: Final = (
     " paper and does not compute (HRM: https://arxiv.org/abs/2506.21734, TRM: https://arxiv.org/abs/2510.04871).",
     "↑ and ↓ mean that our interval lies wholly above or below the paper's; they are shown only for the same puzzles.",
 )
+GROUPED: Final = ("1", "3")
+"""The paper's tables whose notes have the scores by group of puzzles."""
 
 
 def build_tables(report: Report) -> list[Table]:
@@ -40,6 +43,8 @@ def build_tables(report: Report) -> list[Table]:
         if shown:
             frame = side_by_side(number, paper_table, entries)
             notes = [*paper_table.remarks, f"Puzzles: {'; '.join(map(describe_test_set, by_set(entries)))}."]
+            if number in GROUPED:
+                notes += group_notes(entries)
             title, caption = f"Table {number}: {paper_table.title}", paper_table.caption
             if paper_table.attributes:
                 caption += " Labels describe the paper's runs."
