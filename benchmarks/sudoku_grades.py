@@ -26,7 +26,11 @@ from serrm.puzzles.sudoku.data import TEXT, GeneratedSudoku
 from serrm.puzzles.sudoku.grade import GRADES, grades
 from serrm.puzzles.tables import read_table
 
-GENERATED = (("laptop", "sudoku"), ("ci", "sudoku"), ("claims", "sudoku"), ("claims", "sudoku_fewer_clues"))
+GENERATED = {
+    "laptop": ("sudoku",),
+    "ci": ("sudoku",),
+    "claims": ("sudoku", "sudoku_fewer_clues", "sudoku_techniques"),
+}
 # Like the training puzzles of the packaged checkpoint `sudoku` (docs/model-card.md), and like Sudoku-Extreme in clues.
 FURTHER = {"30 to 45 clues": {"clues": (30, 45)}, "22 to 26 clues": {"clues": (22, 26)}}
 COLUMNS = ["set", "file", "puzzles", *GRADES, "symmetric_copies"]
@@ -62,14 +66,13 @@ def main() -> None:
     writer = csv.DictWriter(sys.stdout, COLUMNS, lineterminator="\n")
     writer.writeheader()
     settings: dict[str, Any] = {}
-    for profile, data_set in GENERATED:
+    for profile, data_set in ((profile, name) for profile, names in GENERATED.items() for name in names):
         section = yaml.safe_load(Path(f"profiles/{profile}.yaml").read_text())["data_sets"][data_set]
-        settings = section["download"]["source"]
-        source = GeneratedSudoku.model_validate(settings)
+        source = GeneratedSudoku.model_validate(settings := section["download"]["source"])
         writer.writerows(rows_of_source(f"{profile}, {data_set}", source, section["seed"]))
     for name, changes in FURTHER.items():
         sizes = {"num_train": 1000, "num_test": 1000, "num_16x16": 0, "num_25x25": 0}
-        source = GeneratedSudoku.model_validate({**settings, **sizes, **changes})
+        source = GeneratedSudoku.model_validate({**settings, **sizes, **changes, "least_shares": {}})
         rows = rows_of_source(f"generated, {name}", source, 0)
         writer.writerows(row for row in rows if row["file"] != data.FILE_4X4)
     if mirror is not None:
