@@ -70,9 +70,9 @@ def groups_figure(report: Report) -> Figure | None:
     """Solved puzzles by group, of the main models: a panel per data set and kind of group; None without groups."""
     main = main_models(report.results)
     panels: dict[tuple[str, str], dict[str, Sequence[Evaluation]]] = {}
-    for (data_set, variant), runs in report.results.items():
-        for kind in groups_of(runs, runs[0].main_set) if variant in main else ():
-            panels.setdefault((data_set, kind), {})[variant] = runs
+    for (data_set, variant), seeds in report.results.items():
+        for kind in groups_of(seeds, seeds[0].main_set) if variant in main else ():
+            panels.setdefault((data_set, kind), {})[variant] = seeds
     if not panels:
         return None
     nums = [len(groups_of(next(iter(p.values())), _main_set(p))[kind]) for (_, kind), p in panels.items()]
