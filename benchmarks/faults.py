@@ -207,7 +207,7 @@ def last_line(output: str, project: Project) -> str:
 def shown(line: str, project: Project) -> str:
     """Shorten a line for the table: paths relative to the project, no digests."""
     line = re.sub("[0-9a-f]{64}", "HASH", line.replace(f"{project.root}/", "")).replace("|", "\\|")
-    return shorten(line, 90, placeholder=" …")
+    return shorten(line, 60, placeholder=" …")
 
 
 def rows(place: Path, times: int) -> Iterator[Row]:
