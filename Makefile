@@ -5,7 +5,7 @@
 # make coverage: the same with the lines covered, those run in other processes left out; takes half as long again.
 # make test-plain: the numeric tests as on a CPU with AVX2 only, the kernel tests as on a CPU without AMX.
 # make test-slow: tests that take more than a few seconds.
-# make faults: update the table of docs/reliability.md.
+# make faults: update the table of benchmarks/faults.md.
 # make docs: update docs/params.md from the settings classes, the picture of the ARC rules, and the counted FLOPs of the
 # paper's runs.
 PYTHON ?= python3
@@ -69,7 +69,7 @@ check: $(TOOLS)
 	$(MAKE) test-plain coverage
 
 faults: $(READY)
-	$(BIN)/python -m benchmarks.faults --write docs/reliability.md
+	$(BIN)/python -m benchmarks.faults --write benchmarks/faults.md
 
 docs: $(READY)
 	$(BIN)/python docs/params_reference.py

@@ -1,6 +1,6 @@
 """Faults around a small pipeline, caused on purpose; `dvc repro` has to give the same results afterwards.
 
-    python -m benchmarks.faults --write docs/reliability.md
+    python -m benchmarks.faults --write benchmarks/faults.md
 
 Works in a temporary folder on clones of the committed files, and leaves nothing.
 """
