@@ -13,7 +13,7 @@ import typer
 
 from serrm import command_line
 from serrm.commands.ask import ask
-from serrm.commands.compare import compare, sweep
+from serrm.commands.compare import compare, effects, sweep
 from serrm.commands.evaluate import evaluate
 from serrm.commands.profile import forecast, rehearse, use
 from serrm.commands.prune import prune
@@ -170,6 +170,7 @@ def demo(
 for command in (
     ask,
     compare,
+    effects,
     evaluate,
     forecast,
     headline,

@@ -45,6 +45,14 @@ def leave(*runs: Evaluation, steps: int = 1) -> None:
     Path("params.yaml").write_text(yaml.safe_dump(params))
 
 
+def leave_checkpoint(scored: Evaluation, loss: float | None = None) -> None:
+    """Write the part of a checkpoint by which its scores are known; `loss` in place of the training's."""
+    training = scored.training.model_dump() | ({} if loss is None else {"final_loss": loss})
+    folder = Path("data", scored.profile, "runs", scored.name)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "config.json").write_text(json.dumps({"data_hash": scored.data.hash, "training": training}))
+
+
 def commit(message: str) -> str:
     git("add", ".")
     git("commit", "-qm", message)
@@ -104,12 +112,79 @@ def test_an_experiment_of_two_commits_is_that_of_head(capsys: pytest.CaptureFixt
 
 @pytest.mark.usefixtures("project")
 def test_scores_below_data_count_until_they_are_gathered(capsys: pytest.CaptureFixture[str]) -> None:
+    leave_checkpoint(run(0.6))
     write_evaluation(Path("data/made/scores", f"{NAME}.json"), run(0.6))
     assert compared(capsys) == (30, 60)
     assert main(["compare"]) == 0
     assert "data/made/scores" in capsys.readouterr().out
     shutil.rmtree("reports/made")
     assert compared(capsys) == (30, 60)
+
+
+@pytest.mark.usefixtures("project")
+@pytest.mark.parametrize("state", ["trained again", "training stopped", "never scored", "edited"])
+def test_scores_that_are_not_of_the_checkpoint_in_place_are_never_the_same(
+    state: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Stopped in evaluation or `dvc repro train@RUN`; stopped in training; a new run; settings that were not run."""
+    leave_checkpoint(run(0.3))
+    write_evaluation(Path("data/made/scores", f"{NAME}.json"), run(0.3))
+    assert main(["compare", "--exit-code"]) == 0
+    if state == "trained again":
+        leave_checkpoint(run(0.3), loss=0.123)
+    elif state == "training stopped":
+        shutil.rmtree("data/made/runs")
+    elif state == "never scored":
+        params = yaml.safe_load(Path("params.yaml").read_text())
+        params["runs"]["sudoku-trm-s1"] = params["runs"][NAME]
+        Path("params.yaml").write_text(yaml.safe_dump(params))
+    else:
+        values = {"recipes.sudoku.trm": {"steps": 3}}
+        stages = {f"train@{NAME}": {"params": {"params.yaml": values}}}
+        Path("dvc.lock").write_text(yaml.safe_dump({"stages": stages}))
+    capsys.readouterr()
+    assert main(["compare", "--exit-code"]) == 1
+    output = capsys.readouterr().out
+    assert "last digit" not in output and "dvc repro" in output
+    assert ("sudoku-trm-s1" if state == "never scored" else NAME) in output
+    shutil.rmtree("data/made", ignore_errors=True)
+    if state in ("trained again", "training stopped"):
+        assert main(["compare", "--exit-code"]) == 0, "a fresh clone has no checkpoints"
+
+
+@pytest.mark.usefixtures("project")
+def test_a_run_with_changes_is_no_seed_of_one_without(capsys: pytest.CaptureFixture[str]) -> None:
+    leave(run(0.3), run(0.9, name="sudoku-trm-s1", seed=1), steps=2)
+    params = yaml.safe_load(Path("params.yaml").read_text())
+    params["runs"]["sudoku-trm-s1"] = params["runs"][NAME] | {"seed": 1, "changes": {"train.steps": 9}}
+    Path("params.yaml").write_text(yaml.safe_dump(params))
+    assert main(["compare", "--json", "--all"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert {line["num_seeds"] for line in data["scores"]} == {1}
+    assert main(["compare"]) == 0
+    assert "run.changes.train.steps none → 9" in capsys.readouterr().out
+
+
+def test_a_file_that_git_cannot_read_has_gits_reason(
+    project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A partial clone whose remote is gone, a shallow clone, and a pointer of Git LFS."""
+    pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n"
+    Path("reports/made/metrics.json").write_text(pointer)
+    commit("pointers")
+    leave(run(0.3))
+    assert main(["compare"]) == 1
+    assert "git lfs" in capsys.readouterr().err
+    git("config", "uploadpack.allowFilter", "true")
+    for name, option in (("partial", "--filter=blob:none"), ("shallow", "--depth=1")):
+        git("clone", "-q", option, f"file://{project}", str(tmp_path / name))
+    project.joinpath(".git").rename(project / "gone")
+    os.chdir(tmp_path / "partial")
+    assert main(["compare", "begin", "workspace"]) == 1
+    assert "does not appear to be a git repository" in capsys.readouterr().err
+    os.chdir(tmp_path / "shallow")
+    assert main(["compare", "HEAD~2", "other"]) == 2
+    assert "--unshallow" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("project")
@@ -124,16 +199,11 @@ def test_exit_codes_are_those_of_git_diff(capsys: pytest.CaptureFixture[str]) ->
 
 
 @pytest.mark.usefixtures("project")
-def test_differences_without_a_line_are_told_and_all_is_advised_once(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_another_learning_curve_is_a_difference(capsys: pytest.CaptureFixture[str]) -> None:
     curve = [{"step": 1, "samples": 4, "loss": 0.5, "scores": {"fsr": 0.1}}]
     leave(run(0.3, learning_curve=curve), steps=2)
-    assert main(["compare"]) == 0
-    assert "--all" in capsys.readouterr().out
-    assert main(["compare", "--all"]) == 0
-    output = capsys.readouterr().out
-    assert "4 other numbers only in workspace" in output and "--all" not in output
+    assert main(["compare", "--exit-code"]) == 1
+    assert "last digit" not in capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("project")

@@ -9,21 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from serrm.comparing.comparison import (
-    BETTER,
-    ONLY_FIRST,
-    ONLY_SECOND,
-    SAME,
-    UNCLEAR,
-    UNDECIDED,
-    UNKNOWN,
-    WORSE,
-    Comparison,
-    as_json,
-    compared,
-    summary,
-)
-from serrm.comparing.revisions import Revision
+from serrm.comparing.comparison import ONLY_FIRST, ONLY_SECOND, Comparison, as_json, compared, summary
+from serrm.comparing.effects import BETTER, SAME, UNCLEAR, UNDECIDED, UNKNOWN, WORSE
+from serrm.comparing.revisions import Revision, used_values
 from serrm.comparing.seeds import SOLVED, STUDY
 from serrm.scoring.metrics import MEAN, METRICS, Metric, are_solved, wilson
 from serrm.scoring.schema import METRICS_FILE, Evaluation, pack, read_profile_scores
@@ -50,7 +38,8 @@ def run(num_solved: int, seed: int = 0, model: str = "trm", **changes: Any) -> E
 
 
 def revision(name: str, *runs: Evaluation, **settings: Any) -> Revision:
-    return Revision(name, "made", {run.name: run for run in runs}, settings)
+    values = {run.name: used_values(settings, run.name) for run in runs}
+    return Revision(name, "made", {run.name: run for run in runs}, values)
 
 
 def comparison_of(first: Evaluation, second: Evaluation) -> Comparison:
@@ -88,39 +77,19 @@ def test_metrics_per_cell_give_no_verdict() -> None:
     assert [line.verdict for line in comparison_of(*sides).lines] == [SAME, UNCLEAR]
 
 
-def test_missing_outcomes_are_no_difference_but_other_outcomes_are() -> None:
-    assert comparison_of(run(100, solved=None, puzzles_digest=None), run(100)).is_same
+def test_other_outcomes_are_a_difference() -> None:
     shifted = run(100, solved=pack(np.arange(NUM) >= 100))
     assert [line.verdict for line in comparison_of(run(100), shifted).lines] == [UNDECIDED]
 
 
-def test_differences_without_a_line_are_counted() -> None:
+def test_other_numbers_of_a_run_are_a_difference() -> None:
     changed = scored(100)
     changed["steps"][8] |= {"fsr": 0.4, "fsr_lo": 0.3, "fsr_hi": 0.5}
     second = run(100).model_copy(update={"sets": run_scores("made", "trm", {"9x9": changed}).sets})
     result = comparison_of(run(100), second)
-    assert (result.changed, result.num_others, result.is_same) == ([], 1, False)
+    assert (result.changed, result.others, result.is_same) == ([], ("sudoku-trm-s0",), False)
     everything = compared(result.first, result.second, has_all=True)
     assert [(line.steps, line.verdict) for line in everything.changed] == [(8, UNDECIDED)]
-    assert everything.num_others == 0
-
-
-def test_the_grids_of_an_example_are_no_numbers() -> None:
-    def permuted(num_identical: int, answer: int) -> Evaluation:
-        example = {
-            "side": 2,
-            "permutation": [0, 1, 3, 2],
-            "question": [1] * 4,
-            "prediction": [answer] * 4,
-            "permuted_question": [1] * 4,
-            "permuted_prediction": [2] * 4,
-        }
-        counts = {"num_pairs": 16, "num_identical": num_identical, "precision": "float32"}
-        sets = {"9x9": scored(100)}
-        return run_scores("made", "trm", sets, equivariance={**counts, "example": example})
-
-    assert comparison_of(permuted(16, 2), permuted(16, 3)).is_same
-    assert comparison_of(permuted(16, 2), permuted(15, 3)).num_others == 1
 
 
 def test_seeds_share_a_line_whose_interval_their_spread_widens() -> None:
@@ -141,7 +110,7 @@ def test_runs_and_sets_of_one_side_are_named() -> None:
     second = run_scores("made", "trm", {"9x9": scored(100), "16x16": refused})
     result = compared(revision("old", first, run(5, model="hrm")), revision("new", second, run(5, seed=1)))
     assert result.only == (("sudoku-trm-s0 16x16", "sudoku-hrm-s0"), ("sudoku-trm-s1",))
-    assert result.num_others == 0 and result.num_only == (0, 0) and not result.is_same
+    assert not result.is_same
 
 
 def test_a_score_of_one_side_has_a_line_without_a_difference() -> None:
@@ -170,14 +139,6 @@ def test_a_score_of_one_side_has_a_line_without_a_difference() -> None:
     assert sides[ONLY_FIRST][1] is None and sides[ONLY_SECOND][0] is None
 
 
-def test_a_metric_with_lines_leaves_its_other_numbers_to_one_side() -> None:
-    with_cells = scored(100)
-    for step in (8, 16):
-        with_cells["steps"][step] |= {"gpa": 0.75, "gpa_lo": 0.7, "gpa_hi": 0.8}
-    result = comparison_of(run(100), run_scores("made", "trm", {"9x9": with_cells}))
-    assert (result.num_others, result.num_only) == (0, (0, 1)), "GPA after 8 steps"
-
-
 def test_equal_scores_without_intervals_are_the_same() -> None:
     part = scored(100)
     part["steps"][16] |= {"gpa": 0.5}
@@ -185,17 +146,7 @@ def test_equal_scores_without_intervals_are_the_same() -> None:
     assert comparison_of(*sides).is_same
 
 
-@pytest.mark.parametrize("name", ["example", "puzzles_digest", "mine_lo"])
-def test_the_name_of_a_set_may_be_any_word(name: str) -> None:
-    sides = []
-    for rate in (0.4, 0.5):
-        part = scored(100)
-        part["steps"][8] |= {"fsr": rate, "fsr_lo": rate, "fsr_hi": rate}
-        sides.append(run_scores("made", "trm", {name: part}))
-    assert comparison_of(*sides).num_others == 1
-
-
-def test_a_score_that_only_some_seeds_have_gets_no_line_but_is_counted() -> None:
+def test_a_score_that_only_some_seeds_have_gets_no_line() -> None:
     def seed(number: int, rate: float | None) -> Evaluation:
         part = scored(100)
         if rate is not None:
@@ -204,7 +155,6 @@ def test_a_score_that_only_some_seeds_have_gets_no_line_but_is_counted() -> None
 
     result = compared(revision("old", seed(0, 0.5)), revision("new", seed(0, 0.9), seed(1, None)))
     assert [line.metric for line in result.lines] == ["fsr"]
-    assert result.num_others == 1
 
 
 def test_headline_steps_are_those_of_the_variants_first_seeds() -> None:
@@ -323,3 +273,9 @@ def test_the_study_of_seeds_has_the_settings_of_the_default() -> None:
             evaluation = scores[f"{row['data_set']}-{row['model']}-s0"]
             rates = evaluation.scored[evaluation.main_set].steps[16]
             assert float(row[SOLVED]) == pytest.approx(100 * rates["fsr"], abs=0.005)
+
+
+def test_intervals_of_percentages_stay_within_a_hundred() -> None:
+    sides = [[run(num, seed) for seed, num in enumerate(nums)] for nums in ((0, 200), (200, 0))]
+    [line] = compared(revision("old", *sides[0]), revision("new", *sides[1])).lines
+    assert (line.difference.low, line.difference.high) == (-100, 100)

@@ -1,6 +1,7 @@
-"""`serrm sweep`: DVC experiments as one table, and `serrm compare` between two of its points."""
+"""`serrm sweep`: experiments as a table of effects, and `serrm compare` between two of its points."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -47,24 +48,67 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     git("reset", "-q", "--hard", head)
 
 
+def rows_of(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[dict[str, Any]]:
+    capsys.readouterr()
+    assert main(["sweep", *arguments, "--json"]) == 0
+    rows: list[dict[str, Any]] = json.loads(capsys.readouterr().out)
+    return rows
+
+
 @pytest.mark.usefixtures("project")
-def test_a_point_is_a_row_with_mean_and_deviation_over_its_seeds(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["sweep", "rate-*", "--json"]) == 0
-    low, high = json.loads(capsys.readouterr().out)
-    assert low == {
-        "run": "sudoku-trm",
-        "learning_rate": "0.001",
-        "seeds": "2",
-        "9×9": "30.00 ± 14.14",
-        "experiments": "rate-1,rate-2",
-    }
-    assert (high["9×9"], high["experiments"]) == ("65.00 ± 7.07", "rate-3,rate-10"), (
-        "in the order of the queue"
+def test_a_point_is_a_row_with_its_difference_from_the_commit(capsys: pytest.CaptureFixture[str]) -> None:
+    commit_scores, low, high = rows_of(capsys, "rate-*")
+    assert (commit_scores["revisions"], commit_scores["score"]["value"]) == ("HEAD", 10)
+    assert commit_scores["changes"] == {"train.learning_rate": 0.1} and commit_scores["difference"] is None
+    assert (low["changes"], low["num_seeds"], low["revisions"]) == (
+        {"train.learning_rate": 0.001},
+        2,
+        "rate-1,rate-2",
     )
+    assert (low["score"]["value"], low["score"]["sd"]) == (30, 14.14)
+    assert high["revisions"] == "rate-3,rate-10", "in the order of the queue"
+    assert main(["compare", "HEAD", "rate-3,rate-10", "--json"]) == 0
+    compared = json.loads(capsys.readouterr().out)["scores"]
+    (line,) = (line for line in compared if line["metric"] == "fsr")
+    assert (high["difference"], high["verdict"]) == (line["difference"], line["verdict"])
     assert main(["sweep"]) == 0
     assert "rate-3,rate-10,other" in capsys.readouterr().out.replace(
         "other,rate-3,rate-10", "rate-3,rate-10,other"
     )
+
+
+@pytest.mark.usefixtures("project")
+def test_another_metric_is_compared_if_the_scores_have_it(capsys: pytest.CaptureFixture[str]) -> None:
+    by_metric = [rows_of(capsys, "--metric", metric) for metric in ("fsr", "gpa")]
+    assert by_metric[0] == rows_of(capsys) != by_metric[1]
+    assert main(["sweep", "--metric", "fsrr"]) == 1
+    assert main(["sweep", "--set", "7x7"]) == 1
+    first, second = capsys.readouterr().err.splitlines()
+    assert "'fsrr'" in first and "fsr" in first and "'7x7'" in second and "9x9" in second
+
+
+@pytest.mark.usefixtures("project")
+def test_after_a_commit_the_base_is_named_and_taken(capsys: pytest.CaptureFixture[str]) -> None:
+    base = git("rev-parse", "--short=7", "HEAD")
+    write(0.2, run(0.15))
+    commit("second")
+    assert main(["sweep", "rate-*"]) == 2
+    assert f"--rev {base}" in capsys.readouterr().err
+    assert [row["revisions"] for row in rows_of(capsys, "rate-*", "--rev", base)] == [
+        base,
+        "rate-1,rate-2",
+        "rate-3,rate-10",
+    ]
+
+
+@pytest.mark.usefixtures("project")
+def test_a_queue_that_runs_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    folder = Path(".dvc/tmp/exps/run/abc")
+    folder.mkdir(parents=True)
+    for pid, words in ((os.getpid(), True), (2**30, False)):
+        (folder / "abc.json").write_text(json.dumps({"pid": pid, "returncode": None}))
+        assert main(["sweep"]) == 0
+        assert ("dvc queue status" in capsys.readouterr().out) == words
 
 
 @pytest.mark.usefixtures("project")
@@ -121,12 +165,15 @@ def test_seeds_of_one_profile_are_one_point(
         for fsr in (0.2, 0.5)
     ]
     commit_sweep(params, scores)
-    assert main(["sweep", "--json"]) == 0
-    rows = json.loads(capsys.readouterr().out)
-    assert [(row["run"], row["steps"], row["seeds"], row["9×9"], row["experiments"]) for row in rows] == [
-        ("sudoku-trm", "1", "2", "30.00 ± 14.14", "try-1"),
-        ("sudoku-trm", "2", "2", "60.00 ± 14.14", "try-2"),
-    ], "HRM is the same in both experiments"
+    assert [
+        (row["variant"], row["changes"], row["num_seeds"], row["score"]["value"], row["revisions"])
+        for row in rows_of(capsys)
+        if row["variant"] == "trm" and row["num_seeds"] > 1
+    ] == [
+        ("trm", {"run.init": "made/runs/sudoku-base"}, 2, 30, "try-1"),
+        ("trm", {"run.init": "made/runs/sudoku-base", "train.steps": 2}, 2, 60, "try-2"),
+    ]
+    assert [row for row in rows_of(capsys) if row["variant"] == "hrm"] == [], "the same in both experiments"
 
 
 def test_checkpoints_that_one_seed_starts_from_are_points(
@@ -143,9 +190,11 @@ def test_checkpoints_that_one_seed_starts_from_are_points(
         for number in (1, 2)
     ]
     commit_sweep(params, [[run(0.2)], [run(0.3)]])
-    assert main(["sweep", "--json"]) == 0
-    rows = json.loads(capsys.readouterr().out)
-    assert [row["init"] for row in rows] == ["made/runs/base-s1", "made/runs/base-s2"]
+    assert [row["changes"].get("run.init") for row in rows_of(capsys)] == [
+        None,
+        "made/runs/base-s1",
+        "made/runs/base-s2",
+    ]
 
 
 @pytest.mark.usefixtures("project")

@@ -1,4 +1,4 @@
-"""`serrm compare`: the scores of two revisions, with intervals of their differences and verdicts."""
+"""`serrm compare`, `effects` and `sweep`: scores of two revisions, of variants, and of experiments, with verdicts."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from serrm.comparing.comparison import Comparison, Line
+    from serrm.comparing.effects import Effect
 
 NUM_NAMES = 8  # of runs, or of sets of runs, in a line
 LONG_NAME = 24  # characters of a revision's name that leave room for the scores in a table
@@ -30,7 +31,11 @@ SUMMARY = typer.Option(
     "--summary",
     help="Print one line, even if there is nothing to compare with (with --exit-code, that is an error).",
 )
-EXIT_CODE = typer.Option(False, "--exit-code", help="Exit code 1 if any number of the scores differs.")
+EXIT_CODE = typer.Option(
+    False,
+    "--exit-code",
+    help="Exit code 1 if any number of the scores differs, or a run has no scores of the checkpoint in place.",
+)
 JSON = typer.Option(False, "--json", help="Print the comparison as JSON.")
 
 
@@ -74,44 +79,92 @@ def compare(
         raise typer.Exit(1)
 
 
+METRIC = typer.Option("", "--metric", help="The metric, such as gpa. Default: the main one of each data set.")
+SET = typer.Option("", "--set", help="The test set, such as 16x16. Default: the main one of each data set.")
+ROWS_JSON = typer.Option(False, "--json", help="Print the rows as JSON.")
+
+
+def effects(
+    revision: str = typer.Argument(
+        "workspace", metavar="[REVISION]", help="A profile or any other name that `serrm compare` takes."
+    ),
+    baseline: str = typer.Option(
+        "", "--baseline", help="The variant to compare with. Default: the one with the name of the family."
+    ),
+    metric: str = METRIC,
+    of_set: str = SET,
+    is_json: bool = ROWS_JSON,
+) -> None:
+    """Tabulate the variants of a profile: per family a baseline, and one row per change with its difference.
+
+    Example: serrm effects claims --metric gpa
+    """
+    from serrm.comparing.effects import effects_of_profile
+    from serrm.comparing.revisions import UnknownRevision, read_revision
+
+    try:
+        scores = read_revision(find_root(Path.cwd()), revision)
+    except UnknownRevision as error:
+        raise typer.BadParameter(str(error)) from None
+    rows = effects_of_profile(scores, metric, of_set, baseline)
+    _print_effects(
+        rows, f"profile {scores.profile} has one variant per family", scores.remarks, is_json=is_json
+    )
+
+
 def sweep(
     pattern: str = typer.Argument(
         "*", metavar="[NAMES]", help="Only experiments with such names, as 'rate-*'."
     ),
-    is_json: bool = typer.Option(False, "--json", help="Print the rows as JSON."),
+    base: str = typer.Option(
+        "HEAD", "--rev", help="The commit from which the experiments started, with the baseline's scores."
+    ),
+    metric: str = METRIC,
+    of_set: str = SET,
+    is_json: bool = ROWS_JSON,
 ) -> None:
-    """Tabulate the DVC experiments from HEAD: a row per point, with mean ± standard deviation over its seeds.
+    """Tabulate the DVC experiments from a commit: its settings as the baseline, and one row per point.
 
-    Example: serrm sweep 'rate-*'
+    Example: serrm sweep 'rate-*' --rev HEAD~1
 
-    The column "experiments" has names that `serrm compare A B` takes to compare two points with all their seeds.
+    The column "revisions" has names that `serrm compare A B` takes to compare two points with all their seeds.
     """
     from serrm.comparing import sweeps
     from serrm.comparing.revisions import UnknownRevision
-    from serrm.drawing.terminal import console
 
+    root = find_root(Path.cwd())
     try:
-        rows = sweeps.rows(sweeps.points_of(find_root(Path.cwd()), pattern))
+        rows = sweeps.sweep(root, pattern, base, metric, of_set)
     except UnknownRevision as error:
         raise typer.BadParameter(str(error)) from None
+    remarks = (sweeps.RUNNING,) if sweeps.is_queue_running(root) else ()
+    _print_effects(rows, "The experiments have the same settings and seeds.", remarks, is_json=is_json)
+
+
+def _print_effects(rows: "Sequence[Effect]", if_empty: str, remarks: Sequence[str], *, is_json: bool) -> None:
+    """Print the table of effects, or `if_empty`, and then remarks."""
+    from serrm.comparing.effects import as_json, as_rows
+
     if is_json:
-        typer.echo(json.dumps(rows, indent=2, ensure_ascii=False))
+        typer.echo(json.dumps(as_json(rows), indent=2, ensure_ascii=False))
         return
-    screen = console()
+    from serrm.drawing.terminal import console
+
+    screen, texts = console(), as_rows(rows)
     if not screen.is_terminal:
         screen.width = WIDE
-    if not rows:
-        screen.print("The experiments have the same settings and seeds.")
-        return
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
+    if texts:
+        from rich.box import SIMPLE_HEAD
+        from rich.table import Table
 
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for name in dict.fromkeys(name for row in rows for name in row):
-        table.add_column(name, overflow="fold")
-    for row in rows:
-        table.add_row(*row.values())
-    screen.print(table)
+        table = Table(box=SIMPLE_HEAD, pad_edge=False)
+        for name in texts[0]:
+            table.add_column(name, overflow="fold")
+        for row in texts:
+            table.add_row(*row.values())
+        screen.print(table)
+    for text in (*(() if texts else (if_empty,)), *remarks):
+        screen.print(text, markup=False, soft_wrap=True)
 
 
 def print_comparison(comparison: "Comparison", root: Path, *, has_all: bool) -> None:
@@ -128,11 +181,12 @@ def print_comparison(comparison: "Comparison", root: Path, *, has_all: bool) -> 
         *comparison.first.remarks,
         *comparison.second.remarks,
         *in_lines(comparison.setting_changes),
+        *comparison.not_seeds,
     ):
         screen.print(text, markup=False, soft_wrap=True)
     if lines:
         screen.print(scores_table(comparison, lines, has_steps=has_all))
-    for text in notes(comparison, root, has_all=has_all):
+    for text in notes(comparison, root):
         screen.print(text, markup=False, soft_wrap=True)
 
 
@@ -141,7 +195,8 @@ def scores_table(comparison: "Comparison", lines: "Sequence[Line]", *, has_steps
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    from serrm.comparing.comparison import ONLY_FIRST, ONLY_SECOND, SAME, UNKNOWN
+    from serrm.comparing.comparison import ONLY_FIRST, ONLY_SECOND
+    from serrm.comparing.effects import SAME, UNKNOWN
     from serrm.reporting.paper import set_name
 
     names = [comparison.first.name, comparison.second.name]
@@ -170,9 +225,9 @@ def scores_table(comparison: "Comparison", lines: "Sequence[Line]", *, has_steps
     return table
 
 
-def notes(comparison: "Comparison", root: Path, *, has_all: bool) -> Iterator[str]:
+def notes(comparison: "Comparison", root: Path) -> Iterator[str]:
     """Remarks beneath the table: what intervals do not cover, and what else differs."""
-    from serrm.comparing.comparison import UNCLEAR, UNKNOWN
+    from serrm.comparing.effects import UNCLEAR, UNKNOWN
     from serrm.comparing.seeds import seed_spreads
     from serrm.reporting.paper import set_name
 
@@ -199,21 +254,6 @@ def notes(comparison: "Comparison", root: Path, *, has_all: bool) -> Iterator[st
             more = len(names) - NUM_NAMES
             parts = [*names[:NUM_NAMES], *([f"{more} more"] if more > 0 else [])]
             yield f"Only in {revision.name}: {'; '.join(parts)}."
-    yield from _others(comparison, has_all=has_all)
-
-
-def _others(comparison: "Comparison", *, has_all: bool) -> Iterator[str]:
-    """The counts of numbers without a line, those that differ and those that only one revision has."""
-    from serrm.comparing.comparison import counted
-
-    where = "in curves, searches, equivariance or facts about sets"
-    if not has_all:
-        where = f"after other steps or of other metrics (see --all), {where}"
-    if num := comparison.num_others:
-        yield f"{counted(num, 'other number')} {'differs' if num == 1 else 'differ'}: {where}."
-    for revision, num in zip((comparison.first, comparison.second), comparison.num_only, strict=True):
-        if num:
-            yield f"{counted(num, 'other number')} only in {revision.name}: {where}."
 
 
 def _headline_changes(comparison: "Comparison") -> Iterator[str]:

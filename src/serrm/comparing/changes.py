@@ -1,96 +1,82 @@
-"""Settings of runs that differ between two revisions, by their keys in the params file."""
+"""Settings of runs that differ between two revisions, by their keys in the params file, and seeds of a variant."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from serrm.comparing.revisions import Revision, value_at
+from serrm.comparing.revisions import INIT, RUN, SEED, Revision
+from serrm.core.differences import Change, changes
+from serrm.reporting.results import Key
+from serrm.scoring.schema import Evaluation
 
 NUM_CHANGES: Final = 4  # settings or runs named in a line
-RUN: Final = "run."  # begins the keys of a run's own section, in place of `runs.NAME.`
-SEED: Final = f"{RUN}seed"
-INIT: Final = f"{RUN}init"
 
 
 def changes_of(first: Revision, second: Revision, name: str) -> Iterator[str]:
     """The settings and arithmetic of a run that differ, such as "recipes.sudoku.trm.steps 656 → 700".
 
-    They are compared as the params files have them, before they are composed to the settings of a run.
-    `name` is that of the run in both revisions; in a params file the run may have another (`-S runs.RUN.seed=1`).
+    They are compared as the params files have them, before they are composed to the settings of a run. Nothing is
+    known where a params file does not have the run.
     """
     runs = [revision.runs[name] for revision in (first, second)]
-    first_values, second_values = (
-        values_used_by(revision.params, run.name) for revision, run in zip((first, second), runs, strict=True)
-    )
-    # A joined revision has the params file of its first part, whose seeds may differ from those of the runs.
-    if runs[0].seed == runs[1].seed:
-        for values in (first_values, second_values):
-            values.pop(SEED, None)
-    if first_values and second_values:
-        for key in first_values | second_values:
-            if first_values.get(key) != second_values.get(key):
-                full_key = key.replace(RUN, f"runs.{runs[1].name}.", 1) if key.startswith(RUN) else key
-                yield f"{full_key} {value_text(first_values.get(key))} → {value_text(second_values.get(key))}"
+    values = [revision.settings.get(name, {}) for revision in (first, second)]
+    for change in changes(*values) if all(values) else ():
+        key = change.key
+        full_key = key.replace(RUN, f"runs.{runs[1].name}.", 1) if key.startswith(RUN) else key
+        yield str(change._replace(key=full_key))
     for stage, arithmetics in (
         ("training", [run.training.arithmetic for run in runs]),
         ("evaluation", [run.arithmetic for run in runs]),
     ):
         if None not in arithmetics and arithmetics[0] != arithmetics[1]:
-            yield f"arithmetic of the {stage} {arithmetics[0]} → {arithmetics[1]}"
+            yield str(Change(f"arithmetic of the {stage}", *arithmetics))
 
 
-def values_used_by(settings: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """The values of a params file that a run uses, by dotted key; empty if the file does not have the run.
+def shared_settings(settings: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """The settings of a run that all seeds of its variant share.
 
-    They include the entries of `tests` of the run's data set. The run's own keys are `run.seed`, `run.init` and so on,
-    so that runs of different names can be compared.
+    The run's seed is left out. A checkpoint to start from loses its number if that is the run's own, because every
+    seed of a variant may continue the run of its own number.
     """
-    run = (settings.get("runs") or {}).get(name)
-    if not isinstance(run, Mapping):
-        return {}
-    data_set, model = str(run.get("data_set")), str(run.get("model"))
-    result = dict[str, Any]()
-    tests = settings.get("tests") or {}
-    sections = [
-        ("fidelity",),
-        ("models", model),
-        ("data_sets", data_set),
-        ("recipes", data_set, model),
-        *(("tests", key) for key, entry in tests.items() if entry.get("data_set") == data_set),
-    ]
-    for keys in sections:
-        result |= _by_dotted_key(value_at(settings, keys), ".".join(keys))
-    return result | _by_dotted_key(run, RUN.removesuffix("."))
+    shared = {key: value for key, value in settings.items() if key != SEED}
+    if shared.get(INIT):
+        shared[INIT] = str(shared[INIT]).removesuffix(f"-{name.rpartition('-')[2]}")
+    return shared
 
 
-def _by_dotted_key(value: Any, key: str) -> dict[str, Any]:
-    """The values of nested settings by dotted key, without those that are null."""
-    if isinstance(value, Mapping) and value:
-        return {
-            name: leaf
-            for part in value
-            for name, leaf in _by_dotted_key(value[part], f"{key}.{part}").items()
-        }
-    return {} if value is None else {key: value}
+def not_seeds(revision: Revision) -> dict[Key, dict[str, list[Change]]]:
+    """The variants whose runs differ in more than the seed, with each such run's changes from the variant's first."""
+    first: dict[Key, tuple[str, dict[str, Any]]] = {}
+    different: dict[Key, dict[str, list[Change]]] = {}
+    for name, run in revision.runs.items():
+        key, settings = (run.data_set, run.variant), revision.settings.get(name, {})
+        if settings:
+            shared = shared_settings(settings, run.name)
+            if differing := changes(first.setdefault(key, (name, shared))[1], shared):
+                different.setdefault(key, {})[f"{first[key][0]} and {name} are no seeds of one variant"] = (
+                    differing
+                )
+    return different
 
 
-def value_text(value: Any) -> str:
-    """A setting's value as `compare` and `sweep` show it."""
-    match value:
-        case None:
-            return "none"
-        case bool():
-            return "on" if value else "off"
-        case float():
-            return f"{value:g}"
-        case list():
-            return ",".join(map(value_text, value))
-    return str(value)
+def seeds_of_variants(revision: Revision, split: Collection[Key] = ()) -> dict[Key, list[Evaluation]]:
+    """The runs by `variant_of`, all seeds of a variant together."""
+    variants: dict[Key, list[Evaluation]] = {}
+    for name, run in revision.runs.items():
+        variants.setdefault(variant_of(revision, name, split), []).append(run)
+    return variants
 
 
-def in_lines(changes: Mapping[str, Sequence[str]]) -> list[str]:
-    """One line per run whose settings differ; runs with the same changes share one. `changes` are by run."""
+def variant_of(revision: Revision, name: str, split: Collection[Key]) -> Key:
+    """The data set and variant of a run; of a run of a variant in `split` the variant with its number."""
+    run = revision.runs[name]
+    key = run.data_set, run.variant
+    return (run.data_set, name.removeprefix(f"{run.data_set}-")) if key in split else key
+
+
+def in_lines(by_run: Mapping[str, Sequence[str]]) -> list[str]:
+    """One line per run whose settings differ; runs with the same changes share one."""
     runs_by_text: dict[str, list[str]] = {}
-    for name, settings in changes.items():
+    for name, settings in by_run.items():
         texts = list(settings[:NUM_CHANGES])
         if len(settings) > NUM_CHANGES:
             texts.append(f"and {len(settings) - NUM_CHANGES} more")

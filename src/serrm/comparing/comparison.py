@@ -1,24 +1,33 @@
 """Compare the scores of two revisions: the differences with their intervals and a verdict in words.
 
 A difference is the second revision's score minus the first's. Several seeds of a variant on a data set are one line.
-Scores and intervals are computed as for the claims (`serrm.reporting.results.difference`).
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import isnan
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from serrm.comparing.changes import changes_of
+from serrm.comparing.changes import changes_of, in_lines, not_seeds, seeds_of_variants, variant_of
+from serrm.comparing.effects import (
+    BETTER,
+    HIGHER,
+    LOWER,
+    SAME,
+    UNCLEAR,
+    UNDECIDED,
+    UNKNOWN,
+    WORSE,
+    common_steps,
+    compare_scores,
+    no_nan,
+)
 from serrm.comparing.revisions import WORKSPACE, Revision, active_profile, read_revision
-from serrm.reporting.results import Key, Results, Score, are_pairs, difference, grouped, score
+from serrm.reporting.results import Key, Results, Score, are_pairs, score
 from serrm.scoring.intervals import Difference
-from serrm.scoring.metrics import MEAN, Metric, metrics_of
-from serrm.scoring.schema import Evaluation, ScoredSet
+from serrm.scoring.metrics import metrics_of
+from serrm.scoring.schema import Evaluation
 
-BETTER, WORSE, UNDECIDED, SAME = "better", "worse", "not distinguishable", "the same"
-HIGHER, LOWER, UNKNOWN, UNCLEAR = "higher", "lower", "no interval", "unclear"
 ONLY_FIRST, ONLY_SECOND = "only in the first", "only in the second"
 # The verdicts on scores that differ, in the order of the summary.
 DIFFERENT: Final = (BETTER, WORSE, HIGHER, LOWER, UNDECIDED, UNCLEAR, UNKNOWN)
@@ -49,22 +58,21 @@ class Line(NamedTuple):
 class Comparison:
     """The scores of two revisions, one line per score.
 
-    `num_others` is how many numbers differ and have no line, of the runs and sets that both revisions have: scores
-    after other numbers of steps and of other metrics, learning curves, searches, equivariance. `num_only` is how many
-    such numbers only the first revision has, and how many only the second. `only` has, for the first and for the second
-    revision, the names of runs and of sets of runs that only this revision has. `headline_changes` has the runs and
-    sets whose headline steps differ: both numbers, and the number after which they are compared (None if they have none
-    in common). `setting_changes` has the settings of each run that differ, as text.
+    `only` has, for the first and for the second revision, the names of runs and of sets of runs that only this revision
+    has. `headline_changes` has the runs and sets whose headline steps differ: both numbers, and the number after which
+    they are compared (None if they have none in common). `setting_changes` has the settings of each run that differ, as
+    text. `others` has the runs of both revisions of which only other numbers differ: scores after other numbers of
+    steps, curves, searches, equivariance. `not_seeds` says which runs of a variant differ in more than the seed.
     """
 
     first: Revision
     second: Revision
     lines: tuple[Line, ...]
-    num_others: int
-    num_only: tuple[int, int]
     only: tuple[tuple[str, ...], tuple[str, ...]]
     setting_changes: Mapping[str, Sequence[str]]
     headline_changes: Mapping[tuple[str, str], tuple[int, int, int | None]] = field(default_factory=dict)
+    others: tuple[str, ...] = ()
+    not_seeds: tuple[str, ...] = ()
 
     @property
     def of_both(self) -> list[Line]:
@@ -83,10 +91,9 @@ class Comparison:
 
     @property
     def is_same(self) -> bool:
-        """True if both have the same runs with equal numbers and equal headline steps."""
-        return not (
-            self.changed or self.num_others or any(self.num_only) or any(self.only) or self.headline_changes
-        )
+        """True if both have the same runs with equal numbers and equal headline steps, of the checkpoints in place."""
+        has_stale = self.first.stale or self.second.stale
+        return not (self.changed or self.others or any(self.only) or self.headline_changes or has_stale)
 
 
 def compare(
@@ -113,7 +120,9 @@ def compare(
 
 def compared(first: Revision, second: Revision, *, has_all: bool = False) -> Comparison:
     """Compare two revisions whose scores have been read."""
-    first_runs, second_runs = grouped(first.runs.values()), grouped(second.runs.values())
+    apart = not_seeds(first), not_seeds(second)
+    split = apart[0].keys() | apart[1].keys()
+    first_runs, second_runs = (seeds_of_variants(side, split) for side in (first, second))
     lines = [
         line
         for key in dict.fromkeys((*second_runs, *first_runs))
@@ -121,17 +130,34 @@ def compared(first: Revision, second: Revision, *, has_all: bool = False) -> Com
     ]
     names = [name for name in second.runs if name in first.runs]
     changes = {name: list(changes_of(first, second, name)) for name in names}
-    others = [_others(first.runs[name], second.runs[name], lines) for name in names]
+    only = tuple(_missing(first, second)), tuple(_missing(second, first))
+    with_line = {line.key for line in lines if line.verdict != SAME}
+    others = [
+        name
+        for name in names
+        if variant_of(second, name, split) not in with_line
+        and _numbers(first.runs[name]) != _numbers(second.runs[name])
+    ]
     return Comparison(
         first,
         second,
         lines=tuple(lines),
-        num_others=sum(differ for differ, *_ in others),
-        num_only=(sum(num for _, num, _ in others), sum(num for *_, num in others)),
-        only=(tuple(_missing(first, second)), tuple(_missing(second, first))),
+        only=only,
         setting_changes={name: settings for name, settings in changes.items() if settings},
         headline_changes=dict(_headline_changes(first_runs, second_runs)),
+        others=tuple(others),
+        not_seeds=tuple(
+            f"{side.name}: {line}"
+            for side, by_key in zip((first, second), apart, strict=True)
+            for by_run in by_key.values()
+            for line in in_lines({runs: [*map(str, different)] for runs, different in by_run.items()})
+        ),
     )
+
+
+def _numbers(run: Evaluation) -> tuple[object, ...]:
+    """The fields of an evaluation that hold numbers."""
+    return run.sets, run.learning_curve, run.first_verified, run.attempts, run.equivariance
 
 
 # All seeds of a variant at both revisions; one side may have none.
@@ -172,17 +198,8 @@ def _scored(runs: Sides, *, has_all: bool) -> Iterator[tuple[str, int]]:
         sets = [part[0] for part in parts if part]
         if has_all:
             yield from ((name, steps) for steps in dict.fromkeys(sets[-1].steps | sets[0].steps))
-        elif (steps := _headline_steps(sets[0], sets[-1])) is not None:
+        elif (steps := common_steps(sets[0], sets[-1])) is not None:
             yield name, steps
-
-
-def _headline_steps(first: ScoredSet, second: ScoredSet) -> int | None:
-    """The steps after which two scored sets are compared: the second's headline steps, or else the first's.
-
-    None if neither set was scored after the headline steps of the other.
-    """
-    choices = (second.headline_steps, first.headline_steps)
-    return next((steps for steps in choices if steps in first.steps and steps in second.steps), None)
 
 
 def _headline_changes(
@@ -197,7 +214,7 @@ def _headline_changes(
         for name in [name for name in second_sets if name in first_sets]:
             steps = first_sets[name].headline_steps, second_sets[name].headline_steps
             if steps[0] != steps[1]:
-                common = _headline_steps(first_sets[name], second_sets[name])
+                common = common_steps(first_sets[name], second_sets[name])
                 yield (second[key][0].name, name), (*steps, common)
 
 
@@ -211,8 +228,8 @@ def _line(
         label = f"{'-'.join(key)}, {seeds} seeds"
     delta, has_pairs = None, False
     if first and second:
-        delta, has_pairs = difference(second, first), are_pairs(first, second)
-        word = SAME if _are_equal(first, second) else verdict(delta, record)
+        delta, word = compare_scores(first, second, record)
+        has_pairs = are_pairs(first, second)
     else:
         word = ONLY_FIRST if first else ONLY_SECOND
     return Line(
@@ -232,28 +249,6 @@ def _line(
     )
 
 
-def _are_equal(first: Score, second: Score) -> bool:
-    """True if the seeds' values are equal, and the outcomes of the same puzzles. Intervals follow from the scores."""
-    values = [[value for value, *_ in side.seeds] for side in (first, second)]
-    return values[0] == values[1] and (not are_pairs(first, second) or first.outcomes == second.outcomes)
-
-
-def verdict(delta: Difference, metric: Metric) -> str:
-    """The verdict on a difference.
-
-    UNKNOWN if a file has a score without its interval. For a metric that is not a rate, higher need not be better. The
-    interval of a metric per cell is too narrow for a verdict.
-    """
-    if isnan(delta.low):
-        return UNKNOWN
-    if delta.low <= 0 <= delta.high:
-        return UNDECIDED
-    if metric.is_per_cell:
-        return UNCLEAR
-    better, worse = (HIGHER, LOWER) if metric.statistic is MEAN else (BETTER, WORSE)
-    return better if delta.low > 0 else worse
-
-
 def _missing(one: Revision, other: Revision) -> Iterator[str]:
     """Names of the runs, and of the sets of common runs, that one revision has and the other does not."""
     for name, run in one.runs.items():
@@ -261,56 +256,6 @@ def _missing(one: Revision, other: Revision) -> Iterator[str]:
             yield name
         else:
             yield from (f"{name} {of_set}" for of_set in run.scored if of_set not in other.runs[name].scored)
-
-
-def _others(first: Evaluation, second: Evaluation, lines: Iterable[Line]) -> tuple[int, int, int]:
-    """How many numbers of a run have no line: those that differ, those only in the first, those only in the second."""
-    with_line = {
-        ("sets", line.set, "steps", line.steps, line.metric)
-        for line in lines
-        if line.key == (second.data_set, second.variant)
-    }
-    unmatched = first.scored.keys() ^ second.scored.keys()
-    first_numbers, second_numbers = (
-        {
-            key: number
-            for key, number in numbers(run).items()
-            if key not in with_line and not (key[0] == "sets" and key[1] in unmatched)
-        }
-        for run in (first, second)
-    )
-    common = first_numbers.keys() & second_numbers.keys()
-    num_different = sum(first_numbers[key] != second_numbers[key] for key in common)
-    return num_different, len(first_numbers) - len(common), len(second_numbers) - len(common)
-
-
-# The fields of an evaluation whose numbers are compared.
-COMPARED: Final = ("sets", "learning_curve", "first_verified", "attempts", "equivariance")
-# Keys within these fields that are left out: outcomes of single puzzles, which older scores do not have;
-# grids and texts; and the headline steps, whose changes have a sentence of their own.
-NOT_COMPARED: Final = {
-    *("puzzles_digest", "solved", "solved_after_most", "credits"),
-    *("example", "reason", "headline_steps"),
-}
-
-
-def numbers(run: Evaluation) -> dict[tuple[str | int, ...], Any]:
-    """The numbers of a run's scores by their keys, with words such as a set's `status`.
-
-    Ends of intervals are left out, as they follow from the scores.
-    """
-
-    def leaves(value: Any, keys: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], Any]]:
-        if isinstance(value, Mapping | list | tuple):
-            parts = value.items() if isinstance(value, Mapping) else enumerate(value)
-            for key, part in parts:
-                is_name = keys == ("sets",)  # which may be any word
-                if is_name or not (key in NOT_COMPARED or str(key).endswith(("_lo", "_hi"))):
-                    yield from leaves(part, (*keys, key))
-        elif value is not None:
-            yield keys, value
-
-    return dict(leaves(run.model_dump(include=set(COMPARED)), ()))
 
 
 def summary(comparison: Comparison) -> str:
@@ -325,24 +270,20 @@ def summary(comparison: Comparison) -> str:
         f"{len(changed)} of {counted(num, 'score')} differ from {name}{f' ({verdicts})' if verdicts else ''}"
     ]
     if not changed:
-        others = comparison.num_others
         parts = [f"{counted(num, 'score')} the same as in {name}"]
-        parts += [f"{counted(others, 'other number')} different"] if others else []
+        num_others = len(comparison.others)
+        parts += [f"other fields of {counted(num_others, 'run')} differ"] if num_others else []
     if comparison.headline_changes:
         parts.append(f"{counted(len(comparison.headline_changes), 'headline')} after another number of steps")
-    for revision, word, num_others, names in zip(
-        (comparison.first, comparison.second),
-        (ONLY_FIRST, ONLY_SECOND),
-        comparison.num_only,
-        comparison.only,
-        strict=True,
+    for revision, word, names in zip(
+        (comparison.first, comparison.second), (ONLY_FIRST, ONLY_SECOND), comparison.only, strict=True
     ):
         if num_scores := sum(line.verdict == word for line in comparison.lines):
             parts.append(f"{counted(num_scores, 'score')} only in {revision.name}")
         elif names:
             parts.append(f"{counted(len(names), 'run or set', 'runs or sets')} only in {revision.name}")
-        if num_others:
-            parts.append(f"{counted(num_others, 'other number')} only in {revision.name}")
+        if revision.stale:
+            parts.append(f"{counted(len(revision.stale), 'run')} without current scores in {revision.name}")
     return "; ".join(parts)
 
 
@@ -351,19 +292,13 @@ def counted(num: int, one: str, several: str = "") -> str:
     return f"{num} {one if num == 1 else several or one + 's'}"
 
 
-def _no_nan(numbers: Score | Difference, names: Iterable[str]) -> dict[str, float | None]:
-    """Numbers by name, with None for an end of an interval that is not known, because JSON has no NaN."""
-    values = {name: getattr(numbers, name) for name in names}
-    return {name: None if isnan(value) else value for name, value in values.items()}
-
-
 def as_json(comparison: Comparison, *, has_all: bool = False) -> dict[str, Any]:
     """The comparison as plain data; only lines that differ, unless `has_all`."""
 
     def of_score(value: Score | None) -> dict[str, Any] | None:
         if value is None:
             return None
-        return {**_no_nan(value, ("value", "low", "high")), "num_puzzles": value.num_puzzles}
+        return {**no_nan(value, ("value", "low", "high")), "num_puzzles": value.num_puzzles}
 
     lines = comparison.lines if has_all else comparison.changed
     return {
@@ -371,9 +306,10 @@ def as_json(comparison: Comparison, *, has_all: bool = False) -> dict[str, Any]:
         "second": {"name": comparison.second.name, "profile": comparison.second.profile},
         "is_same": comparison.is_same,
         "num_scores": len(comparison.of_both),
-        "num_other_numbers": comparison.num_others,
-        "num_other_numbers_only_first": comparison.num_only[0],
-        "num_other_numbers_only_second": comparison.num_only[1],
+        "other_numbers_differ": list(comparison.others),
+        "stale": {
+            side.name: dict(side.stale) for side in (comparison.first, comparison.second) if side.stale
+        },
         "only_first": list(comparison.only[0]),
         "only_second": list(comparison.only[1]),
         "headline_steps": [
@@ -392,7 +328,7 @@ def as_json(comparison: Comparison, *, has_all: bool = False) -> dict[str, Any]:
                 "steps": line.steps,
                 "first": of_score(line.first),
                 "second": of_score(line.second),
-                "difference": _no_nan(line.difference, Difference._fields) if line.difference else None,
+                "difference": no_nan(line.difference, Difference._fields) if line.difference else None,
                 "verdict": line.verdict,
                 "are_pairs": line.are_pairs,
             }

@@ -5,6 +5,7 @@ DVC experiment. A branch with the name of a profile is therefore called `refs/he
 commas are one revision with the runs of all, such as the seeds of a sweep's point.
 """
 
+import json
 import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -15,7 +16,18 @@ from typing import Any, Final, NamedTuple
 import yaml
 
 from serrm.config import Values, read_yaml
-from serrm.core.project import DATA_SET_STAGES, LOCK, PARAMS, PROFILES, TEST_STAGE, Layout, git
+from serrm.core.differences import flat
+from serrm.core.project import (
+    DATA_SET_STAGES,
+    LOCK,
+    PARAMS,
+    PROFILES,
+    TEST_STAGE,
+    Layout,
+    git,
+    git_fault,
+    read_committed,
+)
 from serrm.scoring.schema import (
     METRICS_FILE,
     Evaluation,
@@ -25,6 +37,8 @@ from serrm.scoring.schema import (
 )
 
 WORKSPACE: Final = "workspace"
+RUN: Final = "run."  # begins the keys of a run's own section, in place of `runs.NAME.`
+SEED, INIT = f"{RUN}seed", f"{RUN}init"
 # The ref of a DVC experiment: the commit it started from, and its name.
 EXPERIMENT_REF: Final = re.compile(r"refs/exps/([0-9a-f]{2}/[0-9a-f]{38})/(.+)")
 
@@ -34,13 +48,18 @@ class UnknownRevision(ValueError):
 
 
 class Revision(NamedTuple):
-    """The scores of a profile's runs at a revision, by name in the order of the profile, with their params file."""
+    """The scores of a profile's runs at a revision, by name in the order of the profile.
+
+    `settings` has by run the values of the params file that it uses, by dotted key (`used_values`). `stale` has the
+    runs of the workspace without scores of the checkpoint in place, with the reason.
+    """
 
     name: str
     profile: str
     runs: dict[str, Evaluation]
-    params: Values
+    settings: Mapping[str, Mapping[str, Any]]
     remarks: tuple[str, ...] = ()
+    stale: Mapping[str, str] = {}
 
 
 def read_revision(root: Path, name: str = WORKSPACE, profile: str | None = None) -> Revision:
@@ -58,13 +77,16 @@ def read_revision(root: Path, name: str = WORKSPACE, profile: str | None = None)
     if name == WORKSPACE:
         return _read_workspace(root, profile or active_profile(root, name))
     if Layout(name, root).metrics.is_file():
-        return Revision(
-            name, name, read_profile_scores(Layout(name, root).metrics).runs, _settings(root, name)
-        )
+        runs = read_profile_scores(Layout(name, root).metrics).runs
+        return _revision(name, name, runs, _params(root, name))
     commit = find_commit(root, name)
     profile = profile or active_profile(root, name)
-    runs = scores_at(root, commit, profile, name)
-    return Revision(name, profile, runs, _settings_at(root, commit, profile))
+    return _revision(name, profile, scores_at(root, commit, profile, name), _params_at(root, commit, profile))
+
+
+def _revision(name: str, profile: str, runs: dict[str, Evaluation], params: Values) -> Revision:
+    """The revision with the settings that every run has in a params file."""
+    return Revision(name, profile, runs, {run: used_values(params, run) for run in runs})
 
 
 def scores_at(root: Path, commit: str, profile: str, name: str) -> dict[str, Evaluation]:
@@ -72,28 +94,55 @@ def scores_at(root: Path, commit: str, profile: str, name: str) -> dict[str, Eva
 
     Raises:
         UnknownRevision: the commit has no scores of the profile.
-        ValueError: its file of scores is malformed.
+        ValueError: its file of scores is malformed, or git cannot read it.
     """
     path = f"reports/{profile}/{METRICS_FILE}"
-    content = git(root, "show", f"{commit}:./{path}")
-    if not content:
+    content = read_committed(root, commit, path)
+    if content is None:
         raise UnknownRevision(f"{name} has no {path}, so no scores of profile {profile}")
     return parse_profile_scores(content.encode(), f"{name}:{path}").runs
 
 
 def _joined(name: str, parts: list[Revision]) -> Revision:
-    """The runs of several revisions of a profile, with the settings of the first one.
+    """The runs of several revisions of a profile; of runs with the same seed, the first one counts.
 
     Runs are named after their seeds here, because `-S runs.RUN.seed=` changes the seed and not the name.
     """
-    runs: dict[str, Evaluation] = {}
+    runs, settings = dict[str, Evaluation](), dict[str, Mapping[str, Any]]()
     for part in parts:
         if part.profile != parts[0].profile:
             raise UnknownRevision(f"{name}: {part.name} is of profile {part.profile}, not {parts[0].profile}")
-        for run in part.runs.values():
-            runs.setdefault(f"{run.data_set}-{run.variant}-s{run.seed}", run)
+        for run_name, run in part.runs.items():
+            joined_name = f"{run.data_set}-{run.variant}-s{run.seed}"
+            if joined_name not in runs:
+                runs[joined_name], settings[joined_name] = run, part.settings[run_name]
     remarks = tuple(dict.fromkeys(remark for part in parts for remark in part.remarks))
-    return Revision(name, parts[0].profile, runs, parts[0].params, remarks)
+    stale = {run: reason for part in parts for run, reason in part.stale.items()}
+    return Revision(name, parts[0].profile, runs, settings, remarks, stale)
+
+
+def used_values(params: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """The values of a params file that a run uses, by dotted key; empty if the file does not have the run.
+
+    They include the entries of `tests` of the run's data set. The run's own keys are `run.seed`, `run.init` and so on,
+    so that runs of different names can be compared.
+    """
+    run = value_at(params, ("runs", name))
+    if not isinstance(run, Mapping):
+        return {}
+    data_set, model = str(run.get("data_set")), str(run.get("model"))
+    tests = params.get("tests") or {}
+    sections = [
+        ("fidelity",),
+        ("models", model),
+        ("data_sets", data_set),
+        ("recipes", data_set, model),
+        *(("tests", key) for key, entry in tests.items() if entry.get("data_set") == data_set),
+    ]
+    values = dict[str, Any]()
+    for keys in sections:
+        values |= flat(value_at(params, keys) or {}, ".".join(keys))
+    return values | flat(run, RUN.removesuffix("."))
 
 
 def active_profile(root: Path, name: str = WORKSPACE) -> str:
@@ -120,6 +169,8 @@ def find_commit(root: Path, name: str) -> str:
     Several experiments may have one name if they started from different commits; the one from HEAD is preferred.
     UnknownRevision, with similar names, if there is none, or if an experiment's name is ambiguous.
     """
+    if fault := git_fault(root):
+        raise UnknownRevision(f"{name!r} is no profile with results, and {fault}")
     if commit := git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"):
         return commit
     matches = [(start, ref) for start, experiment, ref in experiments(root) if experiment == name]
@@ -134,6 +185,8 @@ def find_commit(root: Path, name: str) -> str:
         )
     close = " or ".join(get_close_matches(name, known_names(root), n=3))
     kinds = "no profile with results, commit, branch, tag or DVC experiment"
+    if git(root, "rev-parse", "--is-shallow-repository") == "true":
+        kinds += " of this shallow clone, which `git fetch --unshallow` completes"
     raise UnknownRevision(f"{name!r} is {kinds}" + (f"; did you mean {close}?" if close else ""))
 
 
@@ -153,33 +206,70 @@ def experiments(root: Path) -> Iterator[tuple[str, str, str]]:
 
 
 def _read_workspace(root: Path, profile: str) -> Revision:
-    """The scores in the profile's metrics.json; where they differ, those below data/ win, even if they are older."""
-    layout, params = Layout(profile, root), _settings(root, profile)
+    """The scores of the checkpoints in place, below data/ or gathered in metrics.json; without checkpoints the latter.
+
+    A run without such scores is in `stale` with the scores that there are.
+    """
+    layout, params = Layout(profile, root), _params(root, profile)
     gathered = read_profile_scores(layout.metrics).runs if layout.metrics.is_file() else {}
-    names = [name for name in params.get("runs") or {} if (layout.scores / f"{name}.json").is_file()]
-    written = {name: read_evaluation(layout.scores / f"{name}.json") for name in names}
-    differing = {name: run for name, run in written.items() if run != gathered.get(name)}
+    names = dict.fromkeys((*gathered, *(params.get("runs") or {} if is_active(root, profile) else {})))
+    written = {
+        name: read_evaluation(path)
+        for name in params.get("runs") or {}
+        if (path := layout.scores / f"{name}.json").is_file()
+    }
     metrics, scores = (os.path.relpath(path, root) for path in (layout.metrics, layout.scores))
     if not gathered and not written:
         raise UnknownRevision(f"{WORKSPACE} has neither {metrics} nor {scores}: `dvc repro` makes them")
+    changed, runs, stale = _changed_runs(root, params), dict[str, Evaluation](), dict[str, str]()
+    for name in names:
+        candidates = [side[name] for side in (written, gathered) if name in side]
+        if (layout.runs / name).is_dir():
+            matching = [run for run in candidates if is_of_checkpoint(run, layout.runs / name)]
+            if not matching:
+                stale[name] = "not of the checkpoint in place" if candidates else "missing"
+            candidates = matching or candidates
+        elif name in written:
+            stale[name] = "of a checkpoint that is no longer there"
+        if candidates:
+            runs[name] = candidates[0]
+            if name in changed:
+                stale[name] = f"from before the last edit of {PARAMS}"
+        else:
+            stale[name] = "missing"
     remarks = []
-    if differing and gathered:
-        remarks = [
-            f"{WORKSPACE}: the scores of {_few(differing)} are those below {scores}; "
-            f"`dvc repro` puts them into {metrics}"
-        ]
-    if changed := [name for name in _changed_runs(root, params) if name in gathered | differing]:
+    if ungathered := [name for name in gathered if runs.get(name) != gathered[name]]:
         remarks.append(
-            f"{WORKSPACE}: the scores of {_few(changed)} are from before the last edit of {PARAMS}; run `dvc repro`"
+            f"{WORKSPACE}: the scores of {_few(ungathered)} are those below {scores}; "
+            f"`dvc repro` puts them into {metrics}"
         )
-    return Revision(WORKSPACE, profile, gathered | differing, params, tuple(remarks))
+    for reason in dict.fromkeys(stale.values()):
+        subject = _few([name for name in stale if stale[name] == reason])
+        remarks.append(f"{WORKSPACE}: the scores of {subject} are {reason}; run `dvc repro`")
+    return _revision(WORKSPACE, profile, runs, params)._replace(remarks=tuple(remarks), stale=stale)
+
+
+def is_active(root: Path, profile: str | None) -> bool:
+    """True if params.yaml is of a profile."""
+    return bool(value_at(read_yaml(root / PARAMS), ("profile",)) == profile)
+
+
+def is_of_checkpoint(scores: Evaluation, checkpoint: Path) -> bool:
+    """True if scores are of the checkpoint in a folder: of its data and of a training with its length and loss."""
+    try:
+        config = json.loads((checkpoint / "config.json").read_text(encoding="utf-8"))
+        training, facts = config["training"], scores.training
+        same_data = config["data_hash"] == scores.data.hash
+        names = ("steps", "samples", "flops", "final_loss")
+        return same_data and all(training[name] == getattr(facts, name) for name in names)
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
 
 
 def _changed_runs(root: Path, params: Values) -> list[str]:
     """The runs whose stages, or those of their data, have other values of params.yaml in dvc.lock than in `params`."""
     lock = read_yaml(root / LOCK) if (root / LOCK).is_file() else {}
-    is_active = (read_yaml(root / PARAMS) or {}).get("profile") == params.get("profile")
-    if not is_active or not isinstance(lock, dict):
+    if not is_active(root, params.get("profile")) or not isinstance(lock, dict):
         return []
     stages = lock.get("stages", {})
     changed = {
@@ -211,7 +301,7 @@ def _few(names: Collection[str]) -> str:
     return ", ".join(names) if len(names) <= 4 else f"{len(names)} runs"
 
 
-def _settings(root: Path, profile: str) -> Values:
+def _params(root: Path, profile: str) -> Values:
     """The params file of a profile in the working tree; empty if there is none."""
     for path in (root / PARAMS, root / PROFILES / f"{profile}.yaml"):
         values = read_yaml(path) if path.is_file() else None
@@ -220,7 +310,7 @@ def _settings(root: Path, profile: str) -> Values:
     return {}
 
 
-def _settings_at(root: Path, commit: str, profile: str) -> Values:
+def _params_at(root: Path, commit: str, profile: str) -> Values:
     """The params file of a profile in a commit; empty if there is none."""
     for path in (PARAMS, f"{PROFILES}/{profile}.yaml"):
         values = _yaml_at(root, commit, path)
@@ -232,7 +322,7 @@ def _settings_at(root: Path, commit: str, profile: str) -> Values:
 def _yaml_at(root: Path, commit: str, path: str) -> Values:
     """A YAML file in a commit; empty if the file is missing or not a mapping."""
     try:
-        values = yaml.safe_load(git(root, "show", f"{commit}:./{path}"))
+        values = yaml.safe_load(read_committed(root, commit, path) or "")
     except yaml.YAMLError:
         return {}
     return values if isinstance(values, dict) else {}

@@ -18,7 +18,7 @@ class Change(NamedTuple):
 
 def changes(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[Change]:
     """List the settings that differ, in the order of the first mapping and then of the second, by `flat` keys."""
-    keys = (key for key in first | second if first.get(key) != second.get(key))
+    keys = (key for key in {**first, **second} if first.get(key) != second.get(key))
     return [Change(key, first.get(key), second.get(key)) for key in keys]
 
 
