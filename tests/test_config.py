@@ -162,6 +162,16 @@ def test_an_unknown_key_is_named_wherever_it_stands() -> None:
             assert "colour" in refusal(changed), keys
 
 
+@pytest.mark.parametrize("keys", ["runs.maze-trm-s0.model", "data_sets.maze.seed"])
+def test_a_misspelt_required_key_is_named_with_the_right_one(keys: str) -> None:
+    changed = plain("ci")
+    *path, name = keys.split(".")
+    section = at(changed, tuple(path))
+    section[f"{name}x"] = section.pop(name)
+    message = refusal(changed)
+    assert f"{keys}x: " in message and message.endswith(f"{name}?")
+
+
 @pytest.mark.parametrize("value", [None, "hub"])
 def test_a_section_that_is_no_mapping_is_refused_or_left_out(value: object) -> None:
     """An empty section, or plain text in its place, is an error of one line that names the section."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Annotated, Any, TypeVar, get_args
 
 from pydantic import (
@@ -122,7 +123,7 @@ def parse(model: type[T], data: object, where: str | Callable[[list[str]], str])
     try:
         return model.model_validate(data)
     except ValidationError as error:
-        first = error.errors()[0]
+        first: Any = _misspelling(error) or error.errors()[0]
         keys = [str(key) for key in first["loc"]]
         key = ".".join([where, *keys]) if isinstance(where, str) else where(keys)
         message = first["msg"].removeprefix("Value error, ")
@@ -133,3 +134,15 @@ def parse(model: type[T], data: object, where: str | Callable[[list[str]], str])
         )
         value = f" (got {first['input']!r})" if has_value else ""
         raise ValueError(f"{key}: {message}{value}" if key else f"{message}{value}") from error
+
+
+def _misspelling(error: ValidationError) -> dict[str, Any] | None:
+    """An unknown key that resembles a required one beside it, as an error with the right name; None without one."""
+    errors: list[dict[str, Any]] = [dict(part) for part in error.errors()]
+    for unknown in (part for part in errors if part["type"] == "extra_forbidden"):
+        parents: tuple[Any, ...] = unknown["loc"][:-1]
+        missing = [part["loc"] for part in errors if part["type"] == "missing"]
+        names = [str(loc[-1]) for loc in missing if loc[:-1] == parents]
+        if close := get_close_matches(str(unknown["loc"][-1]), names, n=1):
+            return unknown | {"type": "missing", "msg": f"unknown key; did you mean {close[0]}?"}
+    return None
