@@ -116,3 +116,15 @@ def test_the_code_of_runs_is_what_their_stage_imports(part: str, stage: str) -> 
     if part == "training":
         leaves.remove("src/serrm/training/adam_atan2.py")
     assert reached([stage], leaves) <= files, "modules that a run uses are listed"
+
+
+@pytest.mark.parametrize("package", ["comparing", "tracking", "commands"])
+def test_an_edit_of_what_only_commands_use_runs_no_stage(package: str) -> None:
+    folder = f"src/serrm/{package}"
+    assert (ROOT / folder).is_dir()
+    deps = {dep for stage in STAGES for dep in code_deps(stage)}
+    assert not any(covered(folder, {dep}) or covered(dep, {folder}) for dep in deps)
+    params = read_params(ROOT / "profiles" / "ci.yaml")
+    for name in params.runs:
+        lines = [line for part in OF_RUNS for line in used_code(params.train_settings(name), part)]
+        assert not any(f" serrm/{package}/" in line for line in lines)

@@ -186,6 +186,8 @@ CODE: dict[str, set[str]] = {
     "drawing/svg.py": TABULATE,
     "reading/lines.py": set(),
     "tracking/runs.py": set(),
+    "comparing/comparison.py": set(),
+    "commands/compare.py": set(),
     "solving/solve.py": set(),
 }
 
