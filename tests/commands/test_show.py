@@ -104,3 +104,15 @@ def test_refusals(
     sudokus: Path, capsys: pytest.CaptureFixture[str], code: int, named: str, options: list[Any]
 ) -> None:
     assert named in refused(capsys, code, sudokus, *options)
+
+
+def test_a_run_shows_its_first_9x9_puzzle(examples: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    content = json.loads(examples.read_text())
+    (small,) = content["examples"]
+    large = {"set": "9x9", "side": 9, "name": "p9", "question": [1] * 81, "answer": [2] * 81}
+    content["examples"].append({**small, **large, "predictions": {"1": [2] * 81}})
+    examples.write_text(json.dumps(content))
+    assert main(["show", str(examples.parent)]) == 0
+    assert main(["show", str(examples.parent), "--number", "1"]) == 0
+    output = capsys.readouterr().out
+    assert output.index("9x9") < output.index("4x4")

@@ -14,7 +14,9 @@ def show(
         exists=True,
         help="File of Sudoku, mazes or ARC puzzles, or the predictions folder of a run.",
     ),
-    number: int | None = typer.Option(None, min=1, help="Number of the puzzle in the file. Default: 1."),
+    number: int | None = typer.Option(
+        None, min=1, help="Number of the puzzle in the file. Default: the first one, or a run's first 9×9."
+    ),
     name: str | None = typer.Option(
         None, "--puzzle", metavar="NAME", help="Name of the ARC puzzle in the file."
     ),
@@ -40,7 +42,7 @@ def show(
         raise typer.BadParameter("give --puzzle or --number, not both", param_hint="--puzzle")
     from serrm.drawing.scenes import read_scene
 
-    scene = read_scene(file, number or 1, name, has_answer)
+    scene = read_scene(file, number, name, has_answer)
     is_example = any(puzzle.predictions for puzzle in scene.puzzles)
     if has_trace and not is_example:
         raise ValueError(f"{file}: no predictions; --trace needs the predictions folder of a run")

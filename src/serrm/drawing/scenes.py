@@ -15,10 +15,15 @@ from serrm.reading.question import Question
 from serrm.reading.reader import read_file
 
 T = TypeVar("T")
+USUAL_SIDE = 9  # of a Sudoku
 
 
-def read_scene(path: Path, number: int = 1, name: str | None = None, has_answer: bool = False) -> Scene:
+def read_scene(
+    path: Path, number: int | None = None, name: str | None = None, has_answer: bool = False
+) -> Scene:
     """The puzzle with a number in a file or folder of puzzles, or in an evaluation's examples; ARC's also by name.
+
+    Without a number it is the first one, of examples of several sizes the first 9×9.
 
     With `has_answer`, the answer to a Sudoku or a maze is computed if the file has none. ValueError if the file is
     malformed or the puzzle is missing.
@@ -29,7 +34,10 @@ def read_scene(path: Path, number: int = 1, name: str | None = None, has_answer:
         examples = read_examples(path, name)
         if name is not None and not examples:
             raise ValueError(f"{path}: no example is of a puzzle named {name!r}")
-        return _numbered(path, examples, number)
+        if number is None:
+            examples = [scene for scene in examples if scene.puzzles[0].side == USUAL_SIDE] or examples
+        return _numbered(path, examples, number or 1)
+    number = number or 1
     puzzles = [list(questions) for _, questions in groupby(read_file(path), _place_of_puzzle)]
     if name is not None:
         puzzles, number = [tests for tests in puzzles if tests[0].name == name], 1
