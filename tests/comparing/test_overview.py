@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pytest
 
 from serrm.commands import scores as command
-from serrm.commands.scores import committed_overview
+from serrm.commands.scores import committed_reports, overview_files
 from serrm.comparing.hard_sudoku import FOLDER, OURS, PEERS
 from serrm.comparing.overview import BEGIN, END, claims_section, scores_section
 from serrm.config import read_params
@@ -22,6 +22,10 @@ from serrm.reporting.paper import load_paper
 from tests.reporting.conftest import COST, read_made, report_of, set_rate, skip_if_run_since
 
 ROOT = Path(__file__).parents[2]
+
+
+def committed_overview(root):
+    return overview_files(root, committed_reports(root))
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +52,7 @@ def test_committed_page_matches_the_committed_scores(made_again):
 def test_a_profile_without_a_params_file_is_named_and_left_out(made_again, monkeypatch, capsys):
     known = git(ROOT, "ls-files", "reports/*/metrics.json")
     monkeypatch.setattr(command, "git", lambda *_: f"{known}\nreports/colour/metrics.json")
-    assert command.committed_overview(ROOT)["README.md"] == made_again["README.md"]
+    assert committed_overview(ROOT)["README.md"] == made_again["README.md"]
     assert "profiles/colour.yaml" in capsys.readouterr().err
 
 
@@ -66,7 +70,7 @@ def mazes_alone(tmp_path, monkeypatch):
 
 def test_one_profile_is_enough_for_the_page(mazes_alone, capsys):
     """Tables that no profile ran have the paper's rows; without profile `published` there is no picture."""
-    files = command.committed_overview(mazes_alone)
+    files = committed_overview(mazes_alone)
     assert files.keys() == {"README.md"} and "hard_sudoku" not in files["README.md"]
     text = files["README.md"].partition("### Table 1:")[2].partition("### Table 3:")[0]
     assert "the paper" in text and "1.2e18" in text and "`maze_hard`" not in text
@@ -77,7 +81,7 @@ def test_one_profile_is_enough_for_the_page(mazes_alone, capsys):
 def test_no_profile_is_a_fault_of_one_line(mazes_alone):
     (mazes_alone / "profiles" / "maze_hard.yaml").unlink()
     with pytest.raises(ValueError, match="reports: "):
-        command.committed_overview(mazes_alone)
+        committed_overview(mazes_alone)
 
 
 def test_every_point_of_ours_names_a_committed_file_and_every_other_its_source(made_again):

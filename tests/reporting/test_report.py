@@ -39,6 +39,7 @@ from serrm.reporting.report import (
     render_page,
     table_files,
     write_curves,
+    write_shown,
 )
 from serrm.reporting.results import all_runs, main_models, make_report, read_gathered, read_runs, total_flops
 from serrm.reporting.tables import build_tables
@@ -87,6 +88,17 @@ def test_equal_files_give_equal_bytes(written, tmp_path):
     again = write_made(tmp_path)
     for path in written.rglob("*.*"):
         assert path.is_dir() or path.read_bytes() == (again / path.relative_to(written)).read_bytes(), path
+
+
+def test_tables_and_figures_follow_from_the_scores_alone(written, report, made, tmp_path):
+    old = tmp_path / "tables" / "table_of_before.md"
+    old.parent.mkdir()
+    old.write_text("before")
+    write_shown(report(made), tmp_path)
+    names = [path.relative_to(tmp_path) for path in tmp_path.rglob("*.*")]
+    assert old not in names and len(names) > 10
+    for name in names:
+        assert (tmp_path / name).read_bytes() == (written / "reports" / name).read_bytes()
 
 
 def triples(value):

@@ -1,12 +1,17 @@
 """`serrm headline` and `overview`: the main scores of a profile, and the page over all committed profiles."""
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
 from serrm.commands.profile import PROFILE_OPTION
 from serrm.core.project import PAPER, PARAMS, PROFILES, REGRESSION, Layout, find_root, git, profile_file
+
+if TYPE_CHECKING:
+    from serrm.reporting.results import Report
 
 PAGE = typer.Option(
     None,
@@ -44,38 +49,35 @@ def headline(profile: str | None = PROFILE_OPTION, page: Path | None = PAGE) -> 
 
 
 def overview() -> None:
-    """Rewrite reports/README.md and its picture: the claims and the paper's tables over all committed profiles.
+    """Rewrite the tables and figures of all committed profiles from their scores, and reports/README.md over them.
 
     Example: serrm overview
     """
     from serrm.comparing.overview import BEGIN, END
     from serrm.core.files import between_markers, write_whole
+    from serrm.reporting.report import write_shown
 
     root = find_root(Path.cwd())
-    file = root / "reports" / "README.md"
-    for name, text in committed_overview(root).items():
+    file, reports = root / "reports" / "README.md", committed_reports(root)
+    for name, report in reports.items():
+        write_shown(report, file.with_name(name))
+        typer.echo(f"{os.path.relpath(file.with_name(name))}: tables and figures")
+    for name, text in overview_files(root, reports).items():
         if name == file.name:
             text = between_markers(file.read_text(encoding="utf-8"), BEGIN, END, text)
         write_whole(file.with_name(name), text)
         typer.echo(os.path.relpath(file.with_name(name)))
 
 
-def committed_overview(root: Path) -> dict[str, str]:
-    """The files of the overview by name, from all committed profiles except `ci`; README.md is the generated part only.
-
-    Profile `ci` trains for a few steps, so its scores are compared with those of a commit, not with the paper's. The
-    picture needs profile `published`.
-    """
-    from serrm.comparing import hard_sudoku
-    from serrm.comparing.overview import PICTURE
-    from serrm.comparing.overview import overview as build_overview
+def committed_reports(root: Path) -> dict[str, "Report"]:
+    """The reports of all profiles with committed scores and a params file, by name."""
     from serrm.config import read_params, read_yaml
     from serrm.reporting.results import make_report, read_gathered
 
     committed = git(root, "ls-files", "reports/*/metrics.json").splitlines()
     paper_params = read_params(profile_file(root, PAPER, ""))
     reports = {}
-    for name in sorted({Path(path).parts[1] for path in committed} - {REGRESSION}):
+    for name in sorted({Path(path).parts[1] for path in committed}):
         file = root / PROFILES / f"{name}.yaml"
         if not file.is_file():
             is_active = (read_yaml(root / PARAMS) or {}).get("profile") == name
@@ -86,6 +88,20 @@ def committed_overview(root: Path) -> dict[str, str]:
         params = read_params(file)
         runs = read_gathered(params, Layout(name, root).metrics)
         reports[name] = make_report(params, paper_params, runs)
+    return reports
+
+
+def overview_files(root: Path, reports: Mapping[str, "Report"]) -> dict[str, str]:
+    """The files of the overview by name, from all profiles except `ci`; README.md is the generated part only.
+
+    Profile `ci` trains for a few steps, so its scores are compared with those of a commit, not with the paper's. The
+    picture needs profile `published`.
+    """
+    from serrm.comparing import hard_sudoku
+    from serrm.comparing.overview import PICTURE
+    from serrm.comparing.overview import overview as build_overview
+
+    reports = {name: report for name, report in reports.items() if name != REGRESSION}
     if not reports:
         raise ValueError(f"{root / 'reports'}: no profile has committed scores and a params file")
     if hard_sudoku.NEEDED_PROFILE not in reports:

@@ -52,23 +52,37 @@ def write_report(report: Report, folder: Path, exports: Path, inputs: Inputs) ->
     Only the page shows dates, times and machines; all other files are the same on every machine. ValueError, with the
     file, if examples or logs are malformed.
     """
-    report_tables, figures = all_tables(report), build_figures(report)
+    report_tables, figures = write_shown(report, folder)
     runs = all_runs(report.results)
     logs = {run.name: read_training_log(inputs.logs / f"{run.name}.csv") for run in runs}
-    for path in (folder / "tables", folder / "figures", folder / "curves", exports):
+    for path in (folder / "curves", exports):
         path.mkdir(parents=True, exist_ok=True)  # outputs of the stage, even with nothing in them
     write_whole(folder / METRICS_FILE, profile_text(report.profile, runs))
     write_whole(folder / "scores.json", json_text(headline_scores(runs)))
-    for name, text in table_files(report, report_tables).items():
-        write_whole(folder / "tables" / name, text)
     for name, text in export_files(report_tables).items():
         write_whole(exports / name, text)
-    for name, figure in figures.items():
-        write_whole(folder / "figures" / f"{name}.svg", figure)
     write_curves(runs, folder / "curves")
     write_whole(folder / "curves" / GATHERED, training_curves(runs, logs))
     on_page = figures | {"training_loss": training_loss(report, logs)}
     write_whole(folder / "report.html", render_page(report, report_tables, on_page, inputs))
+
+
+def write_shown(report: Report, folder: Path) -> tuple[list[Table], dict[str, str]]:
+    """Write the tables as Markdown and the figures below `folder`, and return both; older files there are removed.
+
+    They follow from the scores and settings alone, so a change of their form repeats no run (`serrm overview`).
+    """
+    report_tables, figures = all_tables(report), build_figures(report)
+    files = {folder / "tables" / name: text for name, text in table_files(report, report_tables).items()}
+    files |= {folder / "figures" / f"{name}.svg": figure for name, figure in figures.items()}
+    for path in (folder / "tables", folder / "figures"):
+        path.mkdir(parents=True, exist_ok=True)  # outputs of the stage, even with nothing in them
+        for file in path.iterdir():
+            if file not in files:
+                file.unlink()
+    for file, text in files.items():
+        write_whole(file, text)
+    return report_tables, figures
 
 
 def all_tables(report: Report) -> list[Table]:
