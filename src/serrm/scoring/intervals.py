@@ -15,9 +15,11 @@ from statistics import fmean, variance
 from typing import Final, NamedTuple
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
-QUANTILE: Final = 0.975  # both ends of an interval together leave 5%
+from serrm.scoring.metrics import CONFIDENCE_LEVEL, wilson
+
+QUANTILE: Final = (1 + CONFIDENCE_LEVEL) / 2  # both ends of an interval together leave 5%
 SeedScores = Sequence[Sequence[float]]
 """Per seed the value of a score and the two ends of its interval."""
 
@@ -37,24 +39,72 @@ class Difference(NamedTuple):
         )
 
 
-def difference(
+class Spread(NamedTuple):
+    """The value of a difference, and all that its interval at any level follows from.
+
+    `below` and `above` are the distances to the ends of the 95% interval over puzzles, NaN where that is not known, and
+    `error` is the standard error over seeds with its degrees of freedom, 0 if each score has one seed.
+    """
+
+    value: float
+    below: float
+    above: float
+    error: float
+    degrees: float
+
+
+def spread(
     first: SeedScores, second: SeedScores, *, correlation: float = 0.0, has_same_runs: bool = False
-) -> Difference:
-    """The first score minus the second.
+) -> Spread:
+    """The spread of the first score minus the second.
 
     `correlation` is that of the outcomes (`newcombe_correlation`) if both scores are of the same puzzles; without it
     they count as independent. `has_same_runs` is true if both scores are of the same runs in the same order.
+
+    A score whose interval over puzzles is not known (NaN) is compared over seeds alone if there are several.
     """
     seeds = first, second
     means, below, above = zip(*map(_over_puzzles, seeds), strict=True)
     values = [[value for value, _, _ in of_score] for of_score in seeds]
-    by_seed = _paired(*values) if has_same_runs else _welch(*values)
-    value = means[0] - means[1]
-    return Difference(
-        value,
-        value - math.hypot(_combined(below[0], above[1], correlation), by_seed),
-        value + math.hypot(_combined(above[0], below[1], correlation), by_seed),
+    error, degrees = _paired(*values) if has_same_runs else _welch(*values)
+    distances = _combined(below[0], above[1], correlation), _combined(above[0], below[1], correlation)
+    if math.isnan(sum(distances)) and max(map(len, values)) > 1:
+        distances = 0.0, 0.0
+    return Spread(means[0] - means[1], *distances, error, degrees)
+
+
+def difference(
+    first: SeedScores, second: SeedScores, *, correlation: float = 0.0, has_same_runs: bool = False
+) -> Difference:
+    """The first score minus the second, with the interval of their `spread`."""
+    value, below, above, error, degrees = spread(
+        first, second, correlation=correlation, has_same_runs=has_same_runs
     )
+    by_seed = t_quantile(degrees, QUANTILE) * error if error else 0.0
+    return Difference(value, value - math.hypot(below, by_seed), value + math.hypot(above, by_seed))
+
+
+def ratio_interval(right: Int[np.ndarray, " N"], blank: Int[np.ndarray, " N"]) -> tuple[float, float]:
+    """The 95% interval of the share of N puzzles' blank cells that are right, with puzzles as independent units.
+
+    The variance of the ratio of sums is that of its residuals over puzzles, right − rate · blank (Cochran, Sampling
+    Techniques, 3rd edition, section 6.3). The interval is Wilson's with as many independent cells as would have this
+    variance, so that it stays within 0 and 1, but at most all blank cells. If there is no variance, as with all cells
+    right, they are taken to be as many as puzzles.
+
+    ValueError if there is no blank cell, or a puzzle has more right cells than blank ones.
+    """
+    num, num_blank = len(right), int(blank.sum())
+    if not num_blank or (right > blank).any() or (right < 0).any():
+        raise ValueError(f"{int(right.sum())} right cells of {num_blank} blank ones are no rate of puzzles")
+    rate = float(right.sum() / num_blank)
+    residuals = right - rate * blank
+    variance_of_rate = float(num / max(1, num - 1) * (residuals @ residuals) / num_blank**2)
+    if variance_of_rate > 0:
+        num_effective = min(float(num_blank), max(1.0, rate * (1 - rate) / variance_of_rate))
+    else:
+        num_effective = float(num)
+    return wilson(rate * num_effective, num_effective)
 
 
 def newcombe_correlation(first: Float[np.ndarray, " N"], second: Float[np.ndarray, " N"]) -> float:
@@ -93,33 +143,33 @@ def _over_puzzles(seeds: SeedScores) -> tuple[float, float, float]:
     )
 
 
-def _welch(first: list[float], second: list[float]) -> float:
-    """Half of Welch's t interval; 0 with one seed each, or if no seed differs from another.
+def _welch(first: list[float], second: list[float]) -> tuple[float, float]:
+    """Standard error and degrees of freedom of Welch's t interval; no error with one seed each, or of equal seeds.
 
     A model with one seed is taken to vary as much as the other.
     """
     variances = [variance(values) for values in (first, second) if len(values) > 1]
     if not any(variances):
-        return 0.0
+        return 0.0, math.inf
     if len(variances) == 1:  # one seed of the other
         num_seeds = max(len(first), len(second))
         errors = [variances[0] / len(first), variances[0] / len(second)]
-        return _quantile(float(num_seeds - 1)) * math.sqrt(sum(errors))
+        return math.sqrt(sum(errors)), float(num_seeds - 1)
     errors = [variances[0] / len(first), variances[1] / len(second)]
     degrees = sum(errors) ** 2 / (errors[0] ** 2 / (len(first) - 1) + errors[1] ** 2 / (len(second) - 1))
-    return _quantile(degrees) * math.sqrt(sum(errors))
+    return math.sqrt(sum(errors)), degrees
 
 
-def _paired(first: list[float], second: list[float]) -> float:
-    """Half of the t interval of the seeds' differences; 0 with one seed."""
+def _paired(first: list[float], second: list[float]) -> tuple[float, float]:
+    """Standard error and degrees of freedom of the seeds' differences; no error with one seed."""
     pairs = [one - other for one, other in zip(first, second, strict=True)]
-    return (
-        _quantile(float(len(pairs) - 1)) * math.sqrt(variance(pairs) / len(pairs)) if len(pairs) > 1 else 0.0
-    )
+    if len(pairs) < 2:
+        return 0.0, math.inf
+    return math.sqrt(variance(pairs) / len(pairs)), float(len(pairs) - 1)
 
 
-def _quantile(degrees: float) -> float:
-    """The quantile of Student's t distribution."""
+def t_quantile(degrees: float, share: float) -> float:
+    """The quantile of Student's t distribution below which a share lies."""
     from scipy.special import stdtrit
 
-    return float(stdtrit(degrees, QUANTILE))
+    return float(stdtrit(degrees, share))

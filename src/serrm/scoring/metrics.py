@@ -105,7 +105,8 @@ class Metric:
     tasks: tuple[str, ...] = ()  # that have it; empty: all on square grids, or all whose answers vote
     meaning: str = ""  # of a rule of the task, beneath tables
     is_listed: bool = True  # in lists of scores, not only in a table of its own
-    # Cells of a puzzle depend on one another, so intervals are too narrow for a verdict.
+    # Cells of a puzzle depend on one another, so a rate of cells has no interval by itself: `ratio_interval` takes
+    # the counts of every puzzle.
     is_per_cell: bool = False
 
     def __post_init__(self) -> None:
