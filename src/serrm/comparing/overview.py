@@ -11,8 +11,8 @@ import pandas as pd
 
 from serrm.models.families import FAMILIES
 from serrm.reporting.claim_checks import Part
-from serrm.reporting.claim_rules import FAILS, HOLDS, PARTLY, UNTESTED
-from serrm.reporting.claims import judge, overall
+from serrm.reporting.claim_rules import BY_CONSTRUCTION, DECIDED, HOLDS, UNTESTED
+from serrm.reporting.claims import judge, overall, rests_on_one_seed, with_seed
 from serrm.reporting.formats import flops_text, markdown
 from serrm.reporting.paper import (
     DASH,
@@ -61,29 +61,32 @@ def overview(reports: Sequence[Report], caption: str | None) -> str:
 def claims_section(reports: Sequence[Report]) -> str:
     """Every claim with its verdict per profile and, if it has several parts, how many of the tested ones hold."""
     judgements = {report.profile: judge(report) for report in reports}
-    lines, num_tested, num_decided = [], 0, 0
+    lines, num_tested, num_decided, num_one_seed = [], 0, 0, 0
     for key, claim in load_paper().claims.items():
         parts_of = {profile: parts[key] for profile, parts in judgements.items()}
-        verdicts = {overall(parts) for parts in parts_of.values()}
-        num_tested += verdicts != {UNTESTED}
-        num_decided += bool(verdicts & {HOLDS, PARTLY, FAILS})
+        decided = [parts for parts in parts_of.values() if overall(parts) in DECIDED]
+        num_tested += not {overall(parts) for parts in parts_of.values()} <= {UNTESTED, BY_CONSTRUCTION}
+        num_decided += bool(decided)
+        num_one_seed += bool(decided) and all(map(rests_on_one_seed, decided))
         columns = {f"[{name}]({name}/tables/claims.md)": _verdict(parts) for name, parts in parts_of.items()}
         lines.append({"The paper says": claim.says} | columns)
     text = (
         f"Each of {num_tested} of the {len(lines)} claims is tested by at least one profile. For {num_decided}, "
-        "at least one profile decides the claim for its own puzzles and model sizes. Brackets show how many of the "
-        "tested parts hold; a claim with parts that are not tested holds only in part. A link leads to the parts with "
-        "their numbers."
+        "at least one profile decides the claim for its own puzzles and model sizes, "
+        f"for {num_one_seed} of them only profiles with one seed. What holds by construction is not counted. Brackets "
+        "show how many of the tested parts hold; a claim with parts that are not tested holds only in part. A link "
+        "leads "
+        "to the parts with their rules and numbers."
     )
     return f"## The paper's claims\n\n{text}\n\n{markdown(pd.DataFrame(lines))}"
 
 
 def _verdict(parts: Sequence[Part]) -> str:
-    tested = [part.verdict for part in parts if part.verdict != UNTESTED]
-    if not tested:
+    tested = [part.verdict for part in parts if part.verdict not in (UNTESTED, BY_CONSTRUCTION)]
+    if overall(parts) == UNTESTED:
         return DASH
-    counts = f" ({tested.count(HOLDS)} of {len(tested)})" if len(parts) > 1 else ""
-    return overall(parts) + counts
+    counts = f" ({tested.count(HOLDS)} of {len(tested)})" if len(tested) > 1 else ""
+    return with_seed(overall(parts), is_one=rests_on_one_seed(parts)) + counts
 
 
 def scores_section(number: str, paper_table: ScoreTable, reports: Sequence[Report]) -> str:

@@ -1,24 +1,69 @@
 """Checks of claims (paper.yaml): each compares scores of a report and yields parts of the claim with verdicts."""
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean
 from typing import Final, NamedTuple
 
 from serrm.inference.settings import HEADLINE_STEPS
-from serrm.reporting.claim_rules import FAILS, HOLDS, RULES, UNDECIDED, UNTESTED, Rule, ahead, not_behind
+from serrm.models.families import FAMILIES
+from serrm.reporting.claim_rules import (
+    BY_CONSTRUCTION,
+    FAILS,
+    FAULT,
+    HOLDS,
+    ONLY_WITH_FAULT,
+    RULES,
+    UNTESTED,
+    Rule,
+    above,
+    ahead,
+)
+from serrm.reporting.legal_guesses import legal_guesses
 from serrm.reporting.paper import Check, data_set_name, load_paper, model_name, set_name
-from serrm.reporting.results import Report, Score, all_runs, in_percent, over_seeds, runs_on, score
+from serrm.reporting.paper_tables import EASIER_BELOW, mean_blanks
+from serrm.reporting.results import (
+    Report,
+    Score,
+    all_runs,
+    in_percent,
+    over_seeds,
+    runs_on,
+    score,
+    variant_with_most_seeds,
+)
 from serrm.scoring.metrics import METRICS
 from serrm.scoring.schema import Evaluation
+from serrm.scoring.verdicts import UNDECIDED
+
+WITHOUT_FAULT: Final = (
+    "If it holds for models with the fault of the published code, it also has to hold for the same models without the "
+    "fault; if it fails for these, it holds only with the fault, and if they were not run, it stays undecided."
+)
+DATA_EFFICIENT: Final = (
+    "Let n be the number of samples that the other model had seen at its best snapshot. Holds if the interval of the "
+    "difference between our last snapshot up to n samples and that snapshot lies above zero; fails if our next "
+    "snapshot, "
+    "from n samples on, is behind it."
+)
+SETTINGS_RULES: Final = ("parameters", "permutation")  # not about the scores of models
 
 
 class Part(NamedTuple):
-    """A part of a claim as a sentence, the verdict on it, and our numbers behind the verdict as text."""
+    """A part of a claim as a sentence, the verdict on it, our numbers behind the verdict as text, and the rule in
+    words.
+
+    `p` is the p-value behind the verdict, NaN for a rule without one. `num_seeds` is that of the score with the
+    fewest, 0 if the verdict does not depend on seeds.
+    """
 
     statement: str
     verdict: str
     evidence: str
+    rule: str = ""
+    p: float = math.nan
+    num_seeds: int = 0
 
 
 def by_rule(report: Report, check: Check) -> Iterator[Part]:
@@ -28,16 +73,62 @@ def by_rule(report: Report, check: Check) -> Iterator[Part]:
 
 
 def judge_by_rule(rule: Rule, report: Report, task: str, name: str, check: Check) -> Part:
-    """The part of a check on one data set, which is called `name` in the report, judged by a rule."""
+    """The part of a check on one data set, which is called `name` in the report, judged by a rule.
+
+    A check of models with the fault of the published code is judged without the fault, too (`with_and_without`).
+    """
+    part = _judge_models(rule, report, task, name, check)
+    models = tuple(model.removesuffix(FAULT) for model in check.models)
+    if models == check.models:
+        return part
+    without = _judge_models(rule, report, task, name, check.model_copy(update={"models": models}))
+    return part._replace(
+        verdict=with_and_without(part.verdict, without.verdict),
+        evidence=f"With the fault: {part.evidence} Without: {without.verdict}; {without.evidence}",
+        rule=f"{part.rule} {WITHOUT_FAULT}",
+        num_seeds=min((num for num in (part.num_seeds, without.num_seeds) if num), default=0),
+    )
+
+
+def with_and_without(verdict: str, without_fault: str) -> str:
+    """The verdict on models with the fault, by that on the same models without it (WITHOUT_FAULT has the words)."""
+    if verdict != HOLDS:
+        return verdict
+    return {HOLDS: HOLDS, FAILS: ONLY_WITH_FAULT}.get(without_fault, UNDECIDED)
+
+
+def _judge_models(rule: Rule, report: Report, task: str, name: str, check: Check) -> Part:
+    """The part of a check on one data set, judged by a rule on the scores of the check's models."""
     name += f" {set_name(check.set)}" if check.set else ""
-    statement = f"{name}: {check.words}"
+    statement, text = f"{name}: {check.words}", rule.text.format(number=check.number)
     scores = scores_of(report, task, check.models, check.metric, check.set)
     if missing := [model_name(model) for model in check.models if model not in scores]:
-        return Part(statement, UNTESTED, why_untested(report, task, name, missing))
-    verdict, deciding = rule(check.number, *scores.values())
+        return Part(statement, UNTESTED, why_untested(report, task, name, missing), text)
+    verdict, deciding, p = rule.judge(check.number, *scores.values())
     numbers = [f"{model_name(model)} {score}" for model, score in scores.items()]
     numbers += [deciding] if deciding else []
-    return Part(statement, verdict, f"{METRICS[check.metric].name}: {'; '.join(numbers)}.")
+    evidence = f"{METRICS[check.metric].name}: {'; '.join(numbers)}."
+    return Part(statement, verdict, evidence, text, p, fewest_seeds(scores.values()))
+
+
+def fewest_seeds(scores: Iterable[Score]) -> int:
+    """The number of seeds of the score with the fewest."""
+    return min(len(score.seeds) for score in scores)
+
+
+def with_tuned(report: Report, check: Check) -> Check:
+    """The check with every family replaced by its variant with the most seeds, if all of its models are families.
+
+    These are the models of the headline: in profile `published` the tuned ones. A check of variants stays as it is.
+    """
+    if not report.results or check.rule in SETTINGS_RULES or not FAMILIES.keys() >= set(check.models):
+        return check
+    tuned = {model: variant_with_most_seeds(report.results, model) for model in check.models}
+    models = [
+        tuned[model] if any(runs_on(report.results, task, tuned[model]) for task in check.tasks) else model
+        for model in check.models
+    ]
+    return check.model_copy(update={"models": tuple(models)})
 
 
 def by_task_and_data_set(report: Report, check: Check) -> Iterator[tuple[str, str, Report]]:
@@ -89,8 +180,49 @@ def scores_of(
     return {model: result for model, result in scores.items() if result}
 
 
+def above_chance(report: Report, check: Check) -> Iterator[Part]:
+    """A model (the check's one) against legal guesses on a set of Sudokus (`serrm.scoring.legal_guesses`)."""
+    rule = Rule(
+        above,
+        "Holds if the t interval over seeds of the score lies above the mean score of legal guesses: each blank filled "
+        "with a digit drawn at random among what row, column and box allow. Fails if it lies below; one seed decides "
+        "nothing without the right cells of every puzzle.",
+    )
+    for task, name, its_report in by_task_and_data_set(report, check):
+        runs = runs_on(its_report.results, task, check.models[0], check.set)
+        guess = legal_guesses().get((report.profile, runs[0].data_set, check.set or "")) if runs else None
+        if guess is not None:
+            yield judge_by_rule(rule, its_report, task, name, check.model_copy(update={"number": guess.gpa}))
+        else:
+            statement = f"{name} {set_name(check.set or '')}: {check.words}"
+            evidence = (
+                "The score of legal guesses on this set is not known." if runs else f"{name} was not run."
+            )
+            yield Part(statement, UNTESTED, evidence, rule.text)
+
+
+def unsolved(report: Report, check: Check) -> Iterator[Part]:
+    """A model (the check's one) solves nearly none of a set of Sudokus that are about as hard as the paper's."""
+    rule = RULES["nearly_none"]
+    text = f"{rule.text} Tested only on puzzles with at least {EASIER_BELOW:.0%} of the paper's blanks."
+    columns = load_paper().score_tables["1"].columns.values()
+    for task, name, its_report in by_task_and_data_set(report, check):
+        part = judge_by_rule(rule, its_report, task, name, check)._replace(rule=text)
+        runs = runs_on(its_report.results, task, check.models[0], check.set)
+        scored = runs[0].scored.get(check.set or "") if runs else None
+        blanks = mean_blanks(task, [scored]) if scored else []
+        papers = next(
+            (column.blanks for column in columns if column.set == check.set and column.blanks), None
+        )
+        if part.verdict != UNTESTED and blanks and papers and blanks[0] < EASIER_BELOW * papers.num:
+            evidence = f"Our puzzles have {blanks[0]} blanks, the paper's {papers}. {part.evidence}"
+            part = part._replace(verdict=UNTESTED, evidence=evidence)
+        yield part
+
+
 def cannot_take(report: Report, check: Check) -> Iterator[Part]:
     """The models cannot take a set: their evaluation refused its size."""
+    text = "By construction if the evaluation refused the size for all these models; fails if one was scored."
     for task in check.tasks:
         name = f"{data_set_name(task)} {set_name(check.set or '')}"
         statement, refused = f"{name}: {check.words}", {}
@@ -100,32 +232,44 @@ def cannot_take(report: Report, check: Check) -> Iterator[Part]:
                 refused[model_name(model)] = check.set in runs[0].refused
         missing = [model_name(model) for model in check.models if model_name(model) not in refused]
         if missing:
-            yield Part(statement, UNTESTED, why_untested(report, task, name, missing))
+            yield Part(statement, UNTESTED, why_untested(report, task, name, missing), text)
         else:
             sentences = [
                 f"{model} {'cannot extrapolate' if no else 'was scored'}" for model, no in refused.items()
             ]
-            yield Part(statement, HOLDS if all(refused.values()) else FAILS, f"{'; '.join(sentences)}.")
+            verdict = BY_CONSTRUCTION if all(refused.values()) else FAILS
+            yield Part(statement, verdict, f"{'; '.join(sentences)}.", text)
 
 
 def more_steps(report: Report, check: Check) -> Iterator[Part]:
     """A model (the check's one) after more steps than in training against 16 steps, by the same runs."""
     (model,) = check.models
+    text = (
+        f"Holds if the interval of the difference between the most steps and {HEADLINE_STEPS}, by the same runs, lies "
+        "above zero; fails if it lies below."
+    )
     for task, name, its_report in by_task_and_data_set(report, check):
         scores = {
             steps: by_model[model]
             for steps, by_model in by_steps(its_report, task, check).items()
             if by_model and steps >= HEADLINE_STEPS
         }
-        verdict, evidence = UNTESTED, "More steps than in training were not scored."
+        verdict, evidence, p, num_seeds = (
+            UNTESTED,
+            "More steps than in training were not scored.",
+            math.nan,
+            0,
+        )
         if scores and HEADLINE_STEPS not in scores:
             evidence = f"{HEADLINE_STEPS} steps were not scored."
         elif len(scores) > 1:
             most, usual = scores[max(scores)], scores[HEADLINE_STEPS]
-            verdict, deciding = ahead(0.0, most, usual, has_same_runs=True)
+            verdict, deciding, p = ahead(0.0, most, usual, has_same_runs=True)
+            num_seeds = fewest_seeds([most, usual])
             numbers = "; ".join(f"after {steps} steps {score}" for steps, score in scores.items())
             evidence = f"{METRICS[check.metric].name} {numbers}; {deciding}."
-        yield Part(f"{name} {set_name(check.set or '')}: {check.words}", verdict, evidence)
+        statement = f"{name} {set_name(check.set or '')}: {check.words}"
+        yield Part(statement, verdict, evidence, text, p, num_seeds)
 
 
 def every_depth(report: Report, check: Check) -> Iterator[Part]:
@@ -135,13 +279,18 @@ def every_depth(report: Report, check: Check) -> Iterator[Part]:
     data_sets = [*by_task_and_data_set(report, check)]
     for task, name, its_report in data_sets:
         for steps, scores in by_steps(its_report, task, check).items():
-            verdict, evidence = UNTESTED, f"{models} were not scored after so many steps."
+            evidence = f"{models} were not scored after so many steps."
+            verdict, p, num_seeds = UNTESTED, math.nan, 0
             if len(scores) == len(check.models):
-                verdict, deciding = ahead(0.0, *scores.values())
-                evidence = f"{METRICS[check.metric].name}: {deciding}."
+                verdict, deciding, p = ahead(0.0, *scores.values())
+                evidence, num_seeds = (
+                    f"{METRICS[check.metric].name}: {deciding}.",
+                    fewest_seeds(scores.values()),
+                )
             label = "after 1 step" if steps == 1 else f"after {steps} steps"
             label = f"{name} {label}" if len(data_sets) > 1 else label
-            yield Part(f"{label}: {check.words}", verdict, evidence)
+            text = RULES["ahead"].text.format(number=0)
+            yield Part(f"{label}: {check.words}", verdict, evidence, text, p, num_seeds)
 
 
 def by_steps(report: Report, task: str, check: Check) -> dict[int, dict[str, Score]]:
@@ -156,7 +305,8 @@ def by_steps(report: Report, task: str, check: Check) -> dict[int, dict[str, Sco
 def augmentations(report: Report, check: Check) -> Iterator[Part]:
     """The first model is not behind the others, where it had fewer augmentations."""
     for task, name, its_report in by_task_and_data_set(report, check):
-        part = judge_by_rule(not_behind, its_report, task, name, check)
+        part = judge_by_rule(RULES["not_behind"], its_report, task, name, check)
+        part = part._replace(rule=f"{part.rule} Tested only where the first model had fewer augmentations.")
         if part.verdict != UNTESTED:
             nums = num_augmentations(its_report, task, check.models)
             first, *others = nums.values()
@@ -197,7 +347,9 @@ def permutation(report: Report, check: Check) -> Iterator[Part]:
             )
             evidence = f"{same:,} of {num:,} predictions are the same{precision}."
             verdict = HOLDS if same == num else UNDECIDED if same else FAILS
-            yield Part(f"{data_set_name(data_set)}: {check.words}", verdict, evidence)
+            text = "Holds if all predictions for permuted puzzles are the permuted predictions; fails if none is."
+            statement = f"{data_set_name(data_set)}: {check.words}"
+            yield Part(statement, verdict, evidence, text, num_seeds=len(runs))
 
 
 def mean_curve(runs: Sequence[Evaluation], metric: str) -> list[tuple[float, Score]]:
@@ -239,21 +391,24 @@ def data_efficient(report: Report, check: Check) -> Iterator[Part]:
         if best and best.value and before:
             after = next((score for num, score in of_first if num >= samples), of_first[-1][1])
             num_before, score_before = before[-1]
-            if ahead(0.0, score_before, best)[0] == HOLDS:
-                verdict = HOLDS
-            else:
-                verdict = FAILS if ahead(0.0, best, after)[0] == HOLDS else UNDECIDED
+            lead, lag = ahead(0.0, score_before, best), ahead(0.0, best, after)
+            verdict = HOLDS if lead.verdict == HOLDS else FAILS if lag.verdict == HOLDS else UNDECIDED
+            deciding = lag if verdict == FAILS else lead
             statement = f"{data_set_name(data_set)}: ahead of {model_name(variant)} after no more samples"
             numbers = f"{model_name(variant)}'s best snapshot {best} after {samples:,.0f} samples; "
             numbers += f"{model_name(first)} {score_before} after {num_before:,.0f} samples"
-            yield Part(statement, verdict, f"{METRICS[metric].name}: {numbers}.")
+            evidence = f"{METRICS[metric].name}: {numbers}; {deciding.deciding}."
+            num_seeds = fewest_seeds([score_before, best, after])
+            yield Part(statement, verdict, evidence, DATA_EFFICIENT, deciding.p, num_seeds)
 
 
 def parameters(report: Report, check: Check) -> Iterator[Part]:
     """The parameters of the paper's models of Sudoku, whatever the runs are.
 
-    The paper says "only a fraction", which we take as under half.
+    The paper says "only a fraction", which we take as under half. No run decides it, but the evidence names the
+    parameters of this profile's models, too, whose sizes may be chosen otherwise.
     """
+    text = "By construction if the paper's settings give less than half of the parameters; fails if they give more."
     costs = {model: cost.parameters for model in check.models if (cost := report.cost("sudoku", model))}
     if len(costs) < len(check.models):
         return
@@ -262,13 +417,20 @@ def parameters(report: Report, check: Check) -> Iterator[Part]:
         share = costs[first] / costs[model]
         numbers = "; ".join(f"{model_name(name)} {costs[name]:,}" for name in (first, model))
         statement = f"profile paper, Sudoku: less than half of {model_name(model)}'s"
-        verdict = HOLDS if share < 0.5 else FAILS
-        yield Part(statement, verdict, f"Parameters: {numbers}; a share of {share:.2f}.")
+        evidence = f"Parameters: {numbers}; a share of {share:.2f}."
+        runs_of = {name: runs_on(report.results, "sudoku", name) for name in (first, model)}
+        if all(runs_of.values()):
+            ours = {name: runs[0].model_info.parameters for name, runs in runs_of.items()}
+            numbers = "; ".join(f"{model_name(name)} {num:,}" for name, num in ours.items())
+            evidence += f" In this profile: {numbers}; a share of {ours[first] / ours[model]:.2f}."
+        yield Part(statement, BY_CONSTRUCTION if share < 0.5 else FAILS, evidence, text)
 
 
 CHECKS: Final[Mapping[str, Callable[[Report, Check], Iterator[Part]]]] = dict.fromkeys(RULES, by_rule) | {
     check.__name__: check
     for check in (
+        above_chance,
+        unsolved,
         cannot_take,
         more_steps,
         every_depth,

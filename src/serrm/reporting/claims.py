@@ -3,6 +3,7 @@
 A verdict is about the runs of a profile, with their data and sizes, and not about the paper's runs.
 """
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -11,50 +12,86 @@ from typing import Final
 import pandas as pd
 
 from serrm.core.project import PAPER
-from serrm.reporting.claim_checks import CHECKS, Part
-from serrm.reporting.claim_rules import FAILS, HOLDS, MARGIN, NEARLY_NONE, PARTLY, UNDECIDED, UNTESTED
+from serrm.reporting.claim_checks import CHECKS, Part, with_tuned
+from serrm.reporting.claim_rules import (
+    BY_CONSTRUCTION,
+    DECIDED,
+    FAILS,
+    HOLDS,
+    NEARLY_NONE,
+    ONLY_WITH_FAULT,
+    PARTLY,
+    UNTESTED,
+)
 from serrm.reporting.formats import Table
 from serrm.reporting.paper import load_paper
 from serrm.reporting.results import Report
+from serrm.scoring.significance import holm, least_permutation_p
+from serrm.scoring.verdicts import MARGIN, UNDECIDED
 
 VERDICTS: Final = {  # with the words for one claim and for several
     HOLDS: (HOLDS, "hold"),
     PARTLY: (PARTLY, "hold in part"),
-    UNDECIDED: ("stays undecided", "stay undecided"),
+    ONLY_WITH_FAULT: ("holds only with the fault", "hold only with the fault"),
     FAILS: (FAILS, "do not hold"),
+    UNDECIDED: ("stays undecided", "stay undecided"),
+    BY_CONSTRUCTION: ("holds by construction", "hold by construction"),
     UNTESTED: ("is not tested", "are not tested"),
 }
 COLUMNS: Final = [
     "The paper says",
-    "The paper's numbers",
-    "Section",
+    "The paper's numbers (section)",
     "Verdict",
     "Part",
+    "Rule",
     "Verdict on the part",
+    "p; Holm",
     "Ours",
 ]
+ONE_SEED: Final = "one seed"
 NOTES: Final = (
     "The interval of a difference is Newcombe's over puzzles. With several seeds (±) it adds Welch's t interval over "
-    "seeds in quadrature, and assumes that a model with one seed varies as much as the other model. If both models "
-    "have one seed, the interval does not cover other seeds.",
-    f"'Comparable' means that the interval of the difference lies within ±{MARGIN:g} points, and 'not behind' that it "
-    f"lies above -{MARGIN:g} and not wholly below zero. If all scores are below {MARGIN:g}, the highest score replaces "
-    f"{MARGIN:g}. 'Nearly none' means that no puzzle is solved, or that the interval lies below {NEARLY_NONE:g}%. The "
-    "paper gives no such bounds.",
+    "seeds in quadrature, and assumes that a model with one seed varies as much as the other model. Verdicts with 'one "
+    "seed' rest on a score of one seed, and do not cover other seeds where both models have one. GPA has no interval "
+    "over "
+    "puzzles without the right cells of every puzzle, so it is compared over seeds alone.",
+    f"Ahead, behind, level and undecided are defined in the glossary (docs/glossary.md). Level means within "
+    f"±{MARGIN:g} "
+    f"points; if all scores are below {MARGIN:g}, the highest score replaces {MARGIN:g}. 'Nearly none' means that the "
+    f"interval lies below {NEARLY_NONE:g}%. The paper gives no such bounds. The deciding difference is the one with "
+    f"the "
+    "least lower end.",
+    "p is two-sided and the level at which the interval of the deciding difference excludes the rule's bound; after "
+    "the "
+    "semicolon it is corrected for all parts with a p of this profile by Holm's method. Verdicts do not depend on it. "
+    "It "
+    "takes seeds as normally distributed: a permutation test of 3 against 3 seeds cannot give less than "
+    f"{least_permutation_p(3, 3):g}, and of 5 against 5 less than {least_permutation_p(5, 5):.2g}.",
     "A claim holds in part if some parts hold and others fail, are undecided or are not tested. It does not hold if no "
-    "part holds and at least one fails.",
+    "part holds and at least one fails. Parts by construction count only where all parts are.",
+    "Rules are fixed before the runs that they judge. Where a family has a variant with more seeds, as the tuned "
+    "models of "
+    "profile `published` have, that variant stands for the family.",
 )
 OTHER_SETTINGS: Final = "The settings of all models differ from the paper's."
 
 
 def overall(parts: Sequence[Part]) -> str:
-    """The verdict on a claim, from those on its parts (the last of NOTES has the rule)."""
+    """The verdict on a claim, from those on its parts (NOTES has the rule)."""
     verdicts = {part.verdict for part in parts}
-    if HOLDS in verdicts:
-        return HOLDS if verdicts == {HOLDS} else PARTLY
-    if FAILS in verdicts:
-        return FAILS
-    return UNDECIDED if UNDECIDED in verdicts else UNTESTED
+    tested = verdicts - {BY_CONSTRUCTION}
+    if verdicts == {BY_CONSTRUCTION}:
+        return BY_CONSTRUCTION
+    if tested in ({HOLDS}, {ONLY_WITH_FAULT}):
+        return next(iter(tested))
+    if tested & {HOLDS, ONLY_WITH_FAULT}:
+        return PARTLY
+    return next((verdict for verdict in (FAILS, UNDECIDED) if verdict in tested), UNTESTED)
+
+
+def rests_on_one_seed(parts: Sequence[Part]) -> bool:
+    """True if a part that is decided, and so decides the claim, rests on a score of one seed."""
+    return any(part.verdict in DECIDED and part.num_seeds == 1 for part in parts)
 
 
 def judge(report: Report) -> dict[str, list[Part]]:
@@ -69,23 +106,30 @@ def judge(report: Report) -> dict[str, list[Part]]:
     report, judged = replace(report, results=results), {}
     for key, claim in load_paper().claims.items():
         checks = () if is_other else claim.checks
-        parts = [part for check in checks for part in CHECKS[check.rule](report, check)]
+        tuned = [with_tuned(report, check) for check in checks]
+        parts = [part for check in tuned for part in CHECKS[check.rule](report, check)]
         why = " ".join(dict.fromkeys(part.evidence for part in parts)) or claim.why_untested
-        judged[key] = [Part("", UNTESTED, why)] if overall(parts) == UNTESTED else parts
+        is_untested = all(part.verdict == UNTESTED for part in parts)
+        judged[key] = [Part("", UNTESTED, why)] if is_untested else parts
     return judged
 
 
 def claims_table(report: Report) -> Table:
     """A line for every part of every claim; claim and verdict stand in the first line."""
     lines, judged = [], judge(report)
+    p_texts = _p_texts([part for parts in judged.values() for part in parts])
     for key, parts in judged.items():
         claim = load_paper().claims[key]
-        of_claim = claim.says, claim.paper, claim.section, overall(parts)
+        verdict = with_seed(overall(parts), is_one=rests_on_one_seed(parts))
+        head = claim.says, f"{claim.paper} ({claim.section})", verdict
         for index, part in enumerate(parts):
-            lines.append((*(of_claim if index == 0 else [""] * len(of_claim)), *part))
+            part_verdict = with_seed(part.verdict, is_one=rests_on_one_seed([part]))
+            shown = part.statement, part.rule, part_verdict, p_texts[id(part)], part.evidence
+            lines.append((*(head if index == 0 else [""] * len(head)), *shown))
     caption = (
-        f"{len(judged)} claims, checked on this profile's data and model sizes ({tally(judged)}). A model is ahead "
-        "only if the 95% interval of the difference lies wholly above zero, or above the stated number of points."
+        f"{len(judged)} claims, checked on this profile's data and model sizes ({tally(judged)}). Every part is "
+        f"judged by "
+        "the rule beside it."
     )
     notes = NOTES if report.profile == PAPER else [OTHER_SETTINGS, *NOTES]
     return Table(
@@ -93,10 +137,31 @@ def claims_table(report: Report) -> Table:
     )
 
 
+def with_seed(verdict: str, *, is_one: bool) -> str:
+    """A verdict, marked if it rests on one seed."""
+    return f"{verdict} ({ONE_SEED})" if is_one else verdict
+
+
+def _p_texts(parts: Sequence[Part]) -> dict[int, str]:
+    """The p-values of parts and their correction as text, by the parts' ids; empty for those without one."""
+    with_p = [part for part in parts if not math.isnan(part.p)]
+    corrected = dict(zip(map(id, with_p), holm([part.p for part in with_p]), strict=True))
+    return {
+        id(part): f"{_p_text(part.p)}; {_p_text(corrected[id(part)])}" if id(part) in corrected else ""
+        for part in parts
+    }
+
+
+def _p_text(p: float) -> str:
+    return "<0.0001" if p < 1e-4 else f"{p:.2g}"
+
+
 def tally(judged: Mapping[str, Sequence[Part]]) -> str:
-    """Number of claims by verdict, such as "5 hold, 1 holds in part, …"."""
+    """Number of claims by verdict, such as "5 hold (1 of them by one seed), 1 holds in part, …"."""
     counts = Counter(overall(parts) for parts in judged.values())
-    return ", ".join(
-        f"{counts[verdict]} {one if counts[verdict] == 1 else several}"
-        for verdict, (one, several) in VERDICTS.items()
-    )
+    one_seed = Counter(overall(parts) for parts in judged.values() if rests_on_one_seed(parts))
+    texts = []
+    for verdict, (one, several) in VERDICTS.items():
+        text = f"{counts[verdict]} {one if counts[verdict] == 1 else several}"
+        texts.append(text + (f" ({one_seed[verdict]} by {ONE_SEED})" if one_seed[verdict] else ""))
+    return ", ".join(texts)

@@ -9,7 +9,7 @@ from functools import partial
 from math import isnan, nan
 from pathlib import Path
 from statistics import fmean, stdev
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -21,10 +21,14 @@ from serrm.reporting.paper_costs import Cost, paper_costs
 from serrm.reporting.recipes import ComposedSettings, Setting, setting_differences
 from serrm.scoring import intervals
 from serrm.scoring.intervals import Difference, newcombe_correlation
-from serrm.scoring.metrics import metrics_of
+from serrm.scoring.metrics import RATE, metrics_of
 from serrm.scoring.schema import ComputePoint, Evaluation, ScoredSet, read_evaluation, read_profile_scores
+from serrm.scoring.significance import p_value
 
 Key = tuple[str, str]  # data set (an entry of `data_sets`) and variant of a run
+WIDE: Final = (
+    30.0  # points; seeds that span more are printed one by one, because a mean hides that they differ
+)
 Results = dict[Key, list[Evaluation]]  # all seeds, in the order of the profile's runs
 
 
@@ -46,6 +50,7 @@ class Score(NamedTuple):
     by_seed: tuple[tuple[float, ...], ...] = ()
     puzzles_digest: str | None = None
     outcomes: tuple[float, ...] | None = None
+    is_rate: bool = True
 
     @property
     def seeds(self) -> tuple[tuple[float, ...], ...]:
@@ -53,10 +58,13 @@ class Score(NamedTuple):
         return self.by_seed or ((self.value, self.low, self.high),)
 
     def __str__(self) -> str:
-        """Such as "61.33 (55.23–67.09)" or "61.20 ± 1.10 (54.02–68.11)"."""
+        """Such as "61.33 (55.23–67.09)" or "61.20 ± 1.10 (54.02–68.11)", with seeds that differ much in brackets."""
         spread = "" if self.sd is None else f" ± {self.sd:.2f}"
         ends = "" if isnan(self.low) else f" ({self.low:.2f}–{self.high:.2f})"
-        return f"{self.value:.2f}{spread}{ends}"
+        values = sorted(value for value, *_ in self.seeds)
+        is_wide = self.is_rate and values[-1] - values[0] > WIDE
+        seeds = f" [{', '.join(f'{value:.1f}' for value in values)}]" if is_wide else ""
+        return f"{self.value:.2f}{spread}{ends}{seeds}"
 
 
 def score(
@@ -69,7 +77,8 @@ def score(
         return None
     first_set, _ = scored[0]
     by_seed = [in_percent(runs[0].task, metric, scores) for _, scores in scored]
-    result = over_seeds(by_seed, first_set.num_at(steps))
+    is_rate = metrics_of(runs[0].task)[metric].statistic is RATE
+    result = over_seeds(by_seed, first_set.num_at(steps))._replace(is_rate=is_rate)
     if metric != runs[0].main_metric:
         return result
     outcomes = _outcomes([part for part, _ in scored], steps)
@@ -95,10 +104,24 @@ def _outcomes(parts: Sequence[ScoredSet], steps: int) -> tuple[float, ...] | Non
 
 def difference(first: Score, second: Score, *, has_same_runs: bool = False) -> Difference:
     """The first score minus the second, of paired samples if both have the outcomes of the same puzzles."""
-    rho = 0.0
-    if are_pairs(first, second):
-        rho = newcombe_correlation(np.array(first.outcomes), np.array(second.outcomes))
-    return intervals.difference(first.seeds, second.seeds, correlation=rho, has_same_runs=has_same_runs)
+    rho, seeds = _correlation(first, second), (first.seeds, second.seeds)
+    value, low, high = intervals.difference(*seeds, correlation=rho, has_same_runs=has_same_runs)
+    if first.is_rate and second.is_rate:  # no difference of percentages is larger
+        low, high = max(low, -100.0), min(high, 100.0)
+    return Difference(value, low, high)
+
+
+def p_value_of(first: Score, second: Score, bound: float = 0.0, *, has_same_runs: bool = False) -> float:
+    """The p-value of the first score minus the second against a bound (`serrm.scoring.significance`)."""
+    rho, seeds = _correlation(first, second), (first.seeds, second.seeds)
+    return p_value(intervals.spread(*seeds, correlation=rho, has_same_runs=has_same_runs), bound)
+
+
+def _correlation(first: Score, second: Score) -> float:
+    """The correlation of the outcomes of the same puzzles; 0 if they are not known to be the same."""
+    if not are_pairs(first, second):
+        return 0.0
+    return newcombe_correlation(np.array(first.outcomes), np.array(second.outcomes))
 
 
 def are_pairs(first: Score, second: Score) -> bool:
@@ -110,10 +133,12 @@ def are_pairs(first: Score, second: Score) -> bool:
 def in_percent(task: str, metric: str, scores: Mapping[str, float]) -> tuple[float, float, float]:
     """A metric's value and the ends of its interval, unrounded, rates in percent; ends that are not known are NaN.
 
+    So are those of a rate of cells: files have Wilson intervals of independent cells, four to five times too narrow.
     `task` is a key of TASKS.
     """
-    factor = metrics_of(task)[metric].statistic.factor
-    value, low, high = (factor * scores.get(f"{metric}{end}", nan) for end in ("", "_lo", "_hi"))
+    record = metrics_of(task)[metric]
+    ends = [nan, nan] if record.is_per_cell else [scores.get(f"{metric}{end}", nan) for end in ("_lo", "_hi")]
+    value, low, high = (record.statistic.factor * number for number in (scores.get(metric, nan), *ends))
     return value, low, high
 
 
@@ -256,10 +281,10 @@ def main_models(results: Results) -> list[str]:
 
 def headline_models(results: Results) -> list[str]:
     """The main models, a family's replaced by the variant of the family with more seeds on the first data set."""
-    return list(dict.fromkeys(_with_most_seeds(results, name) for name in main_models(results)))
+    return list(dict.fromkeys(variant_with_most_seeds(results, name) for name in main_models(results)))
 
 
-def _with_most_seeds(results: Results, family: str) -> str:
+def variant_with_most_seeds(results: Results, family: str) -> str:
     """The variant of a family with the most seeds on the first data set; among equals, the family's own name.
 
     Any other variant is returned as it is.

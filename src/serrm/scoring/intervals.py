@@ -61,14 +61,14 @@ def spread(
     `correlation` is that of the outcomes (`newcombe_correlation`) if both scores are of the same puzzles; without it
     they count as independent. `has_same_runs` is true if both scores are of the same runs in the same order.
 
-    A score whose interval over puzzles is not known (NaN) is compared over seeds alone if there are several.
+    A score whose interval over puzzles is not known (NaN) is compared over seeds alone, if both have several.
     """
     seeds = first, second
     means, below, above = zip(*map(_over_puzzles, seeds), strict=True)
     values = [[value for value, _, _ in of_score] for of_score in seeds]
     error, degrees = _paired(*values) if has_same_runs else _welch(*values)
     distances = _combined(below[0], above[1], correlation), _combined(above[0], below[1], correlation)
-    if math.isnan(sum(distances)) and max(map(len, values)) > 1:
+    if math.isnan(sum(distances)) and min(map(len, values)) > 1:
         distances = 0.0, 0.0
     return Spread(means[0] - means[1], *distances, error, degrees)
 
