@@ -9,6 +9,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
+from torch.utils.flop_counter import FlopCounterMode
 
 from serrm.kernels import products
 from serrm.kernels.accelerate import accelerate, may_run_native
@@ -16,8 +17,10 @@ from serrm.kernels.cpu.build import has_kernels
 from serrm.models.build import build_model
 from serrm.training import muon
 from serrm.training.adam_atan2 import AdamAtan2
+from serrm.training.adam_atan2_settings import AdamAtan2Settings
 from serrm.training.base import trained_parameters
-from serrm.training.muon import build_muon
+from serrm.training.muon import build_muon, newton_schulz_flops, orthogonalised
+from serrm.training.muon_settings import MuonSettings
 from serrm.training.settings import TrainSettings
 from serrm.training.sign_sgd import update_rows
 from tests.conftest import TRAIN, MakeSettings
@@ -259,3 +262,15 @@ def test_native_kernels_can_be_switched_off_in_every_product(
         torch.zeros(2, 3), rows, torch.ones(2, 3), lr=0.1, weight_decay=0.0, is_native=may_run_native(model)
     )
     assert bool(calls) == (allows_native and has_kernels(torch.float32))
+
+
+@pytest.mark.parametrize("shape", [(8, 8), (24, 8), (8, 40)])
+def test_the_products_of_muon_are_counted(shape: tuple[int, int]) -> None:
+    with FlopCounterMode(display=False) as counter:
+        orthogonalised(torch.zeros(shape, device="meta"))
+    assert newton_schulz_flops(*shape) == counter.get_total_flops()
+
+
+def test_only_muon_has_products(make_settings: MakeSettings) -> None:
+    model = build_model(make_settings(), 6, seeded(0))
+    assert MuonSettings().product_flops(model) > 0 == AdamAtan2Settings().product_flops(model)

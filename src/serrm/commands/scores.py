@@ -34,7 +34,7 @@ def headline(profile: str | None = PROFILE_OPTION, page: Path | None = PAGE) -> 
     root, params = open_project(profile)
     layout = Layout(params.profile, root)
     reports, runs = layout.reports, read_gathered(params, layout.metrics)
-    report = make_report(params, read_params(profile_file(root, PAPER, "")), runs)
+    report = make_report(params, read_params(profile_file(root, PAPER, "")), runs, root)
     paths = [reports / name for name in ("tables", "figures", "report.html")]
     scores = build_headline(report)
     typer.echo("\n\n".join([f"profile {params.profile}\n{scores.text('simple')}", *scores.omitted]))
@@ -87,7 +87,7 @@ def committed_reports(root: Path) -> dict[str, "Report"]:
             file = root / PARAMS
         params = read_params(file)
         runs = read_gathered(params, Layout(name, root).metrics)
-        reports[name] = make_report(params, paper_params, runs)
+        reports[name] = make_report(params, paper_params, runs, root)
     return reports
 
 

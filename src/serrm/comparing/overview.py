@@ -44,10 +44,14 @@ def overview(reports: Sequence[Report], caption: str | None) -> str:
     ]
     intro = (
         "Each model has a row with the paper's scores and one per profile that ran it. Scores are percentages with 95% "
-        "intervals in brackets; of several seeds they are mean ± standard deviation (range of the seeds' intervals). "
+        "intervals in brackets; of several seeds they are mean ± standard deviation (range of the seeds' intervals), "
+        "with all "
+        "seeds in square brackets if they span more than 30 points. GPA has no interval, because the squares of a "
+        "puzzle "
+        "depend on one another. "
         "Profiles have different puzzles, so compare models within a profile. In the last column, (1/200) means 1/200 "
-        "of the FLOPs of the paper's run. † marks scores that the paper quotes; ↑ and ↓ mean intervals wholly above "
-        "and below the paper's, for the same puzzles. The [notes](laptop/tables/notes.md) explain the rest."
+        "of the FLOPs of the paper's run. † marks scores that the paper quotes; ↑ and ↓ mean ahead of the paper's "
+        "score and behind it, for the same puzzles. The [notes](laptop/tables/notes.md) explain the rest."
     )
     sections = [f"## The paper's tables\n\n{intro}", *tables, claims_section(reports)]
     if caption is not None:

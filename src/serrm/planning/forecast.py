@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from serrm.config import Params
 from serrm.core.execution import Execution
@@ -26,6 +27,9 @@ from serrm.puzzles.raw import Counts
 from serrm.puzzles.task import ArcTask
 from serrm.puzzles.tasks import TASKS, alphabet
 from serrm.training.settings import RunSettings
+
+if TYPE_CHECKING:
+    from serrm.models.recurrence import RecurrentModel
 
 # Seconds that a stage takes besides its FLOPs, for DVC, imports, MLflow, the trial step, reading and writing.
 COMPUTING_SECONDS, DATA_SECONDS = 5.0, 1.5
@@ -70,9 +74,18 @@ def stages_of(params: Params) -> Stages:
 
 
 def training_flops(run_settings: RunSettings, counts: Counts) -> int:
-    """FLOPs of all optimiser steps."""
-    examples = run_settings.train.num_optimiser_steps(counts.num_train) * run_settings.train.batch_size
-    return examples * _step_flops(run_settings, counts.side, run_settings.train.halting)
+    """FLOPs of all optimiser steps, with the optimiser's matrix products."""
+    steps, batch_size = (
+        run_settings.train.num_optimiser_steps(counts.num_train),
+        run_settings.train.batch_size,
+    )
+    of_model = batch_size * _step_flops(run_settings, counts.side, run_settings.train.halting)
+    return steps * (of_model + _optimiser_flops(run_settings, counts.side))
+
+
+def _optimiser_flops(run_settings: RunSettings, side: int) -> int:
+    """FLOPs of the matrix products of an optimiser's step, on device meta."""
+    return run_settings.train.optimizer.product_flops(_model_on_meta(run_settings, side))
 
 
 def evaluation_flops(run_settings: RunSettings, counts: Counts, scoring: ScoringSettings) -> int:
@@ -102,20 +115,26 @@ def evaluation_flops(run_settings: RunSettings, counts: Counts, scoring: Scoring
 
 def _takes_side(run_settings: RunSettings, trained_side: int, side: int) -> bool:
     """True if a model trained on grids of one side takes those of another, by a model on device meta."""
+    from serrm.inference.predict import refusal
+
+    model = _model_on_meta(run_settings, trained_side)
+    return refusal(model, side, alphabet(run_settings.task, side).num_symbols) is None
+
+
+def _model_on_meta(run_settings: RunSettings, side: int) -> "RecurrentModel":
+    """A run's model for grids of a side, without numbers."""
     import torch
 
-    from serrm.inference.predict import refusal
     from serrm.models.build import empty_model
 
-    tokens = alphabet(run_settings.task, trained_side)
+    tokens = alphabet(run_settings.task, side)
     with torch.device("meta"):
-        model = empty_model(
+        return empty_model(
             run_settings.model,
             tokens.num_symbols,
-            num_positions=trained_side**2,
+            num_positions=side**2,
             num_special=len(tokens.special),
         )
-    return refusal(model, side, alphabet(run_settings.task, side).num_symbols) is None
 
 
 def _step_flops(run_settings: RunSettings, side: int, halting: HaltingSettings | None = None) -> int:

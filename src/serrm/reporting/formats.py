@@ -9,7 +9,8 @@ from serrm.models.families import FAMILIES
 from serrm.reporting.paper import DASH
 
 NOTE_ON_SEEDS: Final = (
-    " Scores of several seeds are mean ± standard deviation (range of the seeds' intervals)."
+    " Scores of several seeds are mean ± standard deviation (range of the seeds' intervals), with all seeds in square "
+    "brackets if they span more than 30 points."
 )
 READ_MORE: Final = "[How to read the tables](notes.md); [differences from the paper's recipes](recipes.md)"
 LATEX: Final = str.maketrans(

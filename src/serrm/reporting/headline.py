@@ -11,7 +11,15 @@ from serrm.puzzles.tasks import TASKS
 from serrm.reporting.formats import NOTE_ON_SEEDS, bound_prefix, flops_text, markdown
 from serrm.reporting.paper import CANNOT_EXTRAPOLATE, DASH, data_set_name, load_paper, model_name, puzzle_set
 from serrm.reporting.paper_tables import blanks_text, paper_text, set_in_column
-from serrm.reporting.results import Report, Results, all_runs, headline_models, headline_score, total_flops
+from serrm.reporting.results import (
+    Report,
+    Results,
+    all_runs,
+    headline_models,
+    headline_score,
+    total_flops,
+    total_seconds,
+)
 from serrm.scoring.schema import Evaluation
 
 PAPERS_SE_RRM: Final = "SE-RRM, paper"
@@ -49,8 +57,8 @@ def headline(report: Report) -> Headline:
     """The main scores, a row per test set: every headline model, and the paper's SE-RRM.
 
     Sets of fewer than 40 puzzles are omitted and named in a note, unless all sets are that small. Parameters are those
-    on the first data set. A row of training FLOPs per data set includes those of the runs whose weights a run starts
-    from.
+    on the first data set. Rows of training FLOPs and seconds per data set include those of the runs whose weights a run
+    starts from.
     """
     results = report.results
     variants = headline_models(results)
@@ -79,7 +87,7 @@ def headline(report: Report) -> Headline:
 def _cost_lines(
     report: Report, rows: Sequence[HeadlineRow], first_runs: Mapping[str, Mapping[str, Evaluation]]
 ) -> Iterator[dict[str, str]]:
-    """The parameters on the first data set, and the training FLOPs on every one.
+    """The parameters on the first data set, and the training FLOPs and seconds on every one.
 
     `first_runs` has a run by data set and variant.
     """
@@ -97,6 +105,10 @@ def _cost_lines(
         if index == 0:
             yield {"Test puzzles": f"{data_set_name(data_set)}: parameters"} | parameters
         yield {"Test puzzles": f"{data_set_name(data_set)}: training FLOPs"} | flops
+        seconds = {variant: total_seconds(run, report) for variant, run in run_of.items()}
+        if any(seconds.values()):
+            texts = {model_name(variant): f"{num:,.0f}" for variant, num in seconds.items() if num}
+            yield {"Test puzzles": f"{data_set_name(data_set)}: training seconds"} | texts
 
 
 def _headline_notes(rows: Sequence[HeadlineRow], *, has_arc: bool, has_seeds: bool) -> list[str]:

@@ -19,6 +19,7 @@ from serrm.reporting.results import (
     over_seeds,
     score,
     search_score,
+    training_flops,
 )
 from serrm.scoring.metrics import METRICS, PASS_AT, metrics_of
 from serrm.scoring.schema import ComputePoint, Evaluation, ScoredSet, TaskTypeRow
@@ -161,11 +162,27 @@ def trainings_table(report: Report) -> pd.DataFrame:
                 "Parameters": f"{info.parameters:,}" + (f" + {embeddings:,}" if embeddings else ""),
                 "Steps": f"{training.steps:,}",
                 "Samples": f"{training.samples:,}",
-                "FLOPs": bound_prefix(run.model_info.family) + flops_text(training.flops),
+                "FLOPs": bound_prefix(run.model_info.family) + flops_text(training_flops(run, report)),
+                "Seconds": f"{seconds:,.0f}" if (seconds := report.seconds.get(run.name)) else DASH,
                 "Arithmetic": training.arithmetic or DASH,
             }
         )
     return pd.DataFrame(rows)
+
+
+def tuning_table(report: Report) -> pd.DataFrame:
+    """Tuning runs per data set and model, with their FLOPs and the puzzles that they were judged on."""
+    return pd.DataFrame(
+        {
+            "Task": data_set_name(row["data_set"]),
+            "Model": model_name(row["model"]),
+            "Tuning runs": row["runs"],
+            "FLOPs": flops_text(int(float(row["flops"]))),
+            "Chosen on": row["puzzles"],
+            "Runs": row["file"] or DASH,
+        }
+        for row in report.tuning
+    )
 
 
 class Search(NamedTuple):
@@ -294,7 +311,18 @@ OTHER_TABLES: Final = {
     "runs": OtherTable(
         "Training runs",
         "Parameters are those of the model + those of its task-type embeddings. FLOPs count all matrix products, two "
-        "per multiply-add. Arithmetic is the precision and the kernels, where the run kept them.",
+        "per multiply-add, the optimiser's too. Seconds are those of the run behind the committed scores, where they "
+        "were "
+        "measured (reports/studies/training_times.csv). Arithmetic is the precision and the kernels, where the run "
+        "kept "
+        "them.",
         trainings_table,
+    ),
+    "tuning": OtherTable(
+        "Tuning runs",
+        "The runs that chose the settings of each model, their FLOPs (without those of Muon's products), and the "
+        "puzzles that they were judged on. Where models had unequal numbers, a difference between them may be one of "
+        "tuning. The files are in docs/experiments.",
+        tuning_table,
     ),
 }

@@ -11,10 +11,12 @@ from serrm.puzzles.tasks import TASKS
 from serrm.reporting import paper
 from serrm.reporting.formats import counts_text
 from serrm.reporting.paper import CANNOT_EXTRAPOLATE, DASH, load_paper, puzzle_set, set_name
-from serrm.reporting.results import Results, Score, runs_on, score
+from serrm.reporting.results import Results, Score, difference, runs_on, score
 from serrm.scoring.schema import Evaluation, ScoredSet
+from serrm.scoring.verdicts import AHEAD, BEHIND, relation
 
 QUOTED: Final = "†"
+ARROWS: Final = {AHEAD: " ↑", BEHIND: " ↓"}
 EASIER_BELOW: Final = 0.95  # share of the paper's blanks, whose numbers are approximate
 
 
@@ -35,7 +37,7 @@ class Entry(NamedTuple):
 
     @property
     def our_text(self) -> str:
-        """Our score, with an arrow if the intervals do not overlap and the puzzles are the same."""
+        """Our score, with an arrow if it is ahead of the paper's or behind, for the same puzzles."""
         if any(self.of_set in run.refused for run in self.runs):
             return CANNOT_EXTRAPOLATE
         return DASH if self.score is None else f"{self.score}{self._arrow(self.score)}"
@@ -45,7 +47,9 @@ class Entry(NamedTuple):
         ends = [float(end) for end in self.paper_entry.numbers[1:]]
         if has_other_puzzles or not ends or score.num_puzzles != (self.paper_entry.num or self.column.num):
             return ""
-        return " ↑" if score.low > ends[1] else " ↓" if score.high < ends[0] else ""
+        low, high = ends
+        paper_score = Score(float(self.paper_entry.numbers[0]), low, high, score.num_puzzles)
+        return ARROWS.get(relation(difference(score, paper_score)), "")
 
 
 def paper_text(entry: paper.PaperEntry) -> str:

@@ -3,9 +3,10 @@
 A data set is an entry of `data_sets` in the params file, a task is a key of TASKS.
 """
 
+import csv
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from math import isnan, nan
 from pathlib import Path
 from statistics import fmean, stdev
@@ -24,8 +25,12 @@ from serrm.scoring.intervals import Difference, newcombe_correlation
 from serrm.scoring.metrics import RATE, metrics_of
 from serrm.scoring.schema import ComputePoint, Evaluation, ScoredSet, read_evaluation, read_profile_scores
 from serrm.scoring.significance import p_value
+from serrm.training.base import OptimizerSettings
+from serrm.training.settings import RunSettings
 
 Key = tuple[str, str]  # data set (an entry of `data_sets`) and variant of a run
+TUNING: Final = "reports/studies/tuning.csv"
+TRAINING_TIMES: Final = "reports/studies/training_times.csv"
 WIDE: Final = (
     30.0  # points; seeds that span more are printed one by one, because a mean hides that they differ
 )
@@ -225,6 +230,9 @@ class Report:
 
     `flops` has, by data set and variant, a function from `num_symbols` and `num_positions` to the FLOPs of a
     supervision step at inference.
+    `flops_of_optimiser` has, likewise, a function to the FLOPs of the matrix products of the optimiser's step.
+    `seconds` has the time of trainings by the run's name, where a study measured it, and `tuning` the rows of the
+    study of tuning runs.
     `init` has the checkpoint below data/ of every run that does not start from random weights, by the run's name.
     `cost` is a function from task and variant to the cost of the paper's run, or None if there is none.
     """
@@ -234,6 +242,9 @@ class Report:
     settings: Mapping[Key, ComposedSettings] = field(default_factory=dict)
     setting_differences: Mapping[Key, Sequence[Setting]] = field(default_factory=dict)
     flops: Mapping[Key, Callable[..., int]] = field(default_factory=dict)
+    flops_of_optimiser: Mapping[Key, Callable[[], int]] = field(default_factory=dict)
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    tuning: Sequence[Mapping[str, str]] = ()
     init: Mapping[str, str] = field(default_factory=dict)
     cost: Callable[[str, str], Cost | None] = lambda task, variant: None
 
@@ -245,9 +256,34 @@ def _flops(*args: Any, **sizes: int) -> int:
     return flops(*args, **sizes)
 
 
-def make_report(params: Params, paper_params: Params, runs: Iterable[Evaluation]) -> Report:
-    """The report of a profile's runs, whose settings are compared with those of profile `paper`."""
-    settings, from_paper, flops_of = {}, {}, {}
+def _optimiser_flops(run: RunSettings, **sizes: int) -> int:
+    """FLOPs of the matrix products of an optimiser's step; torch is imported only if the optimiser has some."""
+    if type(run.train.optimizer).product_flops is OptimizerSettings.product_flops:
+        return 0
+    import torch
+
+    from serrm.models.build import empty_model
+
+    with torch.device("meta"):
+        return run.train.optimizer.product_flops(empty_model(run.model, **sizes))
+
+
+def read_study(path: Path, profile: str) -> list[dict[str, str]]:
+    """The rows of a profile in a CSV file of reports/studies; empty without the file."""
+    if not path.is_file():
+        return []
+    with path.open(encoding="utf-8") as file:
+        return [row for row in csv.DictReader(file) if row["profile"] == profile]
+
+
+def make_report(
+    params: Params, paper_params: Params, runs: Iterable[Evaluation], root: Path = Path()
+) -> Report:
+    """The report of a profile's runs, whose settings are compared with those of profile `paper`.
+
+    `root` is the project's folder, with the studies of training times and tuning runs.
+    """
+    settings, from_paper, flops_of, flops_of_optimiser = {}, {}, {}, {}
     for name in params.runs:
         run = params.train_settings(name)
         key, paper = (
@@ -257,12 +293,27 @@ def make_report(params: Params, paper_params: Params, runs: Iterable[Evaluation]
         composed = settings[key] = run.model_dump(mode="json")
         special = alphabet(run.task, params.counts(run.data_set).side).special
         flops_of[key] = partial(_flops, run.model, num_special=len(special))
+        side = params.counts(run.data_set).side
+        sizes = {"num_symbols": alphabet(run.task, side).num_symbols, "num_positions": side**2}
+        flops_of_optimiser[key] = cache(partial(_optimiser_flops, run, num_special=len(special), **sizes))
         if paper is not None:
             num_examples = paper_params.counts(run.task).num_train
             from_paper[key] = setting_differences(composed, paper.model_dump(mode="json"), num_examples)
     init = {name: run.init for name, run in params.runs.items() if run.init != RANDOM}
     cost = paper_costs(paper_params)
-    return Report(params.profile, grouped(runs), settings, from_paper, flops_of, init, cost)
+    times = read_study(root / TRAINING_TIMES, params.profile)
+    return Report(
+        params.profile,
+        grouped(runs),
+        settings,
+        from_paper,
+        flops_of,
+        flops_of_optimiser,
+        {row["run"]: float(row["seconds"]) for row in times},
+        read_study(root / TUNING, params.profile),
+        init,
+        cost,
+    )
 
 
 def main_models(results: Results) -> list[str]:
@@ -298,13 +349,29 @@ def variant_with_most_seeds(results: Results, family: str) -> str:
     return max(variants, key=lambda name: (len(results[first, name]), name == family), default=family)
 
 
+def training_flops(run: Evaluation, report: Report) -> int:
+    """FLOPs of all matrix products of a training: those of the model, which scores keep, and the optimiser's."""
+    of_optimiser = report.flops_of_optimiser.get((run.data_set, run.variant), lambda: 0)
+    return run.training.flops + run.training.steps * of_optimiser()
+
+
 def total_flops(run: Evaluation, report: Report) -> int:
     """FLOPs of a run and of those runs of the profile whose weights it starts from."""
+    return sum(training_flops(member, report) for member in chain_of(run, report))
+
+
+def total_seconds(run: Evaluation, report: Report) -> float | None:
+    """Seconds of the same runs; None if one was not measured."""
+    seconds = [report.seconds.get(member.name) for member in chain_of(run, report)]
+    return None if None in seconds else sum(filter(None, seconds))
+
+
+def chain_of(run: Evaluation, report: Report) -> list[Evaluation]:
+    """A run and those runs of the profile whose weights it starts from, last first."""
     folder = f"{report.profile}/runs"
     runs = {f"{folder}/{member.name}": member for member in all_runs(report.results)}
-    total, checkpoint = 0, f"{folder}/{run.name}"
+    chain, checkpoint = list[Evaluation](), f"{folder}/{run.name}"
     while checkpoint in runs:
-        member = runs.pop(checkpoint)  # no run counts twice
-        total += member.training.flops
-        checkpoint = report.init.get(member.name, "")
-    return total
+        chain.append(runs.pop(checkpoint))  # no run counts twice
+        checkpoint = report.init.get(chain[-1].name, "")
+    return chain

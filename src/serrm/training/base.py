@@ -62,6 +62,10 @@ class OptimizerSettings(NamedSettings):
         """
         raise NotImplementedError
 
+    def product_flops(self, model: "RecurrentModel") -> int:
+        """FLOPs of the matrix products of one step, two per multiply-add; 0 if there are none."""
+        return 0
+
     def weights_to_score(self, optimizer: Any, parameters: "list[Tensor]") -> "list[Tensor]":
         """The weights to evaluate and share, in the order of the parameters, by an optimiser that averages."""
         raise NotImplementedError

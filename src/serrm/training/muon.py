@@ -138,9 +138,21 @@ class MuonAtan2:
             optimizer.load_state_dict(state_dict[name])
 
 
+def matrices_of(model: RecurrentModel) -> list[Tensor]:
+    """The matrices of the networks, which Muon updates."""
+    return [p for p in model.networks.parameters() if p.ndim == 2]
+
+
+def newton_schulz_flops(num_rows: int, num_columns: int) -> int:
+    """FLOPs of the matrix products of `orthogonalised`: per step two with the matrix, and the square of its Gram
+    matrix."""
+    short, long = sorted((num_rows, num_columns))
+    return NEWTON_SCHULZ_STEPS * (2 * 2 * short**2 * long + 2 * short**3)
+
+
 def build_muon(model: RecurrentModel, betas: Betas, weight_decay: float) -> MuonAtan2:
     """Muon for the matrices of the networks, Adam-atan2 for embeddings and readout."""
-    matrices = [p for p in model.networks.parameters() if p.ndim == 2]
+    matrices = matrices_of(model)
     matrix_ids = {id(p) for p in matrices}
     other_parameters = [p for p in trained_parameters(model) if id(p) not in matrix_ids]
     return MuonAtan2(matrices, other_parameters, betas, weight_decay, is_native=may_run_native(model))

@@ -19,3 +19,9 @@ class MuonSettings(OptimizerSettings):
         from serrm.training.muon import build_muon
 
         return build_muon(model, train.betas, train.weight_decay)
+
+    def product_flops(self, model: "RecurrentModel") -> int:
+        """FLOPs of the Newton-Schulz steps of all matrices."""
+        from serrm.training.muon import matrices_of, newton_schulz_flops
+
+        return sum(newton_schulz_flops(*matrix.shape) for matrix in matrices_of(model))
