@@ -229,7 +229,7 @@ def test_the_table_names_settings_and_noise(capsys: pytest.CaptureFixture[str]) 
     leave(run(0.9), steps=7)
     assert main(["compare"]) == 0
     output = capsys.readouterr().out
-    for words in ("recipes.sudoku.trm.steps 2 → 7", "better", "+60.00"):
+    for words in ("recipes.sudoku.trm.steps 2 → 7", "ahead", "+60.00"):
         assert words in output
     assert "30.00" not in output.replace(" 30.00 ", ""), "the study is not committed"
     leave(run(0.3), steps=2)

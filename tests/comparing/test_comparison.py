@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 
 from serrm.comparing.comparison import ONLY_FIRST, ONLY_SECOND, Comparison, as_json, compared, summary
-from serrm.comparing.effects import BETTER, SAME, UNCLEAR, UNDECIDED, UNKNOWN, WORSE
+from serrm.comparing.effects import SAME, UNKNOWN
 from serrm.comparing.revisions import Revision, used_values
 from serrm.comparing.seeds import SOLVED, STUDY
 from serrm.scoring.metrics import MEAN, METRICS, Metric, are_solved, wilson
 from serrm.scoring.schema import METRICS_FILE, Evaluation, pack, read_profile_scores
+from serrm.scoring.verdicts import AHEAD, BEHIND, UNDECIDED
 from tests.references import run_scores
 
 NUM = 200
@@ -48,7 +49,7 @@ def comparison_of(first: Evaluation, second: Evaluation) -> Comparison:
 
 @pytest.mark.parametrize(
     ("first", "second", "word"),
-    [(100, 120, BETTER), (120, 100, WORSE), (100, 101, UNDECIDED), (100, 100, SAME)],
+    [(100, 120, AHEAD), (120, 100, BEHIND), (100, 101, LEVEL), (100, 100, SAME)],
 )
 def test_a_verdict_is_on_the_change_from_the_first_to_the_second(first: int, second: int, word: str) -> None:
     result = comparison_of(run(first), run(second))
@@ -62,7 +63,7 @@ def test_only_outcomes_of_the_same_puzzles_are_pairs() -> None:
     unknown = comparison_of(run(100, solved=None, puzzles_digest=None), run(110))
     assert [comparison.lines[0].are_pairs for comparison in (pairs, others, unknown)] == [True, False, False]
     assert [comparison.lines[0].verdict for comparison in (pairs, others, unknown)] == [
-        BETTER,
+        AHEAD,
         UNDECIDED,
         UNDECIDED,
     ]
@@ -74,7 +75,7 @@ def test_metrics_per_cell_give_no_verdict() -> None:
         part = scored(100)
         part["steps"][16] |= {"gpa": rate, "gpa_lo": rate - 0.01, "gpa_hi": rate + 0.01}
         sides.append(run_scores("made", "trm", {"9x9": part}))
-    assert [line.verdict for line in comparison_of(*sides).lines] == [SAME, UNCLEAR]
+    assert [line.verdict for line in comparison_of(*sides).lines] == [SAME, UNKNOWN]
 
 
 def test_other_outcomes_are_a_difference() -> None:
@@ -100,7 +101,7 @@ def test_seeds_share_a_line_whose_interval_their_spread_widens() -> None:
     )
     several = compared(revision("old", *seeds[0]), revision("new", *seeds[1]))
     [line] = several.lines
-    assert (line.num_seeds, line.verdict, one.lines[0].verdict) == (3, UNDECIDED, BETTER)
+    assert (line.num_seeds, line.verdict, one.lines[0].verdict) == (3, UNDECIDED, AHEAD)
     assert line.first.sd and line.difference.value == pytest.approx(12)
 
 
@@ -225,17 +226,17 @@ def test_the_summary_counts_and_the_data_hold_every_number() -> None:
     result = compared(
         revision("old", run(100), run(50, model="hrm")), revision("new", run(120), run(50, model="hrm"))
     )
-    assert "1 of 2 scores differ from old (1 better)" in summary(result)
+    assert "1 of 2 scores differ from old (1 ahead)" in summary(result)
     assert "to the last digit" in summary(comparison_of(run(3), run(3)))
     data = as_json(result)
     [score] = data["scores"]
-    assert (score["run"], score["verdict"], data["is_same"]) == ("sudoku-trm-s0", BETTER, False)
+    assert (score["run"], score["verdict"], data["is_same"]) == ("sudoku-trm-s0", AHEAD, False)
     assert score["difference"]["value"] == pytest.approx(10)
     assert len(as_json(result, has_all=True)["scores"]) == 2
 
 
 def test_the_numbers_in_brackets_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Means are higher or lower, not better or worse; a difference may have no interval."""
+    """Means are higher or lower, not ahead or behind; a difference may have no interval."""
     for name in ("rise", "fall"):
         monkeypatch.setitem(METRICS, name, Metric(name, name, values=are_solved, statistic=MEAN))
     sides = []
@@ -245,10 +246,10 @@ def test_the_numbers_in_brackets_add_up(monkeypatch: pytest.MonkeyPatch) -> None
             part["steps"][16] |= {name: value, f"{name}_lo": value - 1, f"{name}_hi": value + 1}
         sides.append(run_scores("made", "trm", {"9x9": part}))
     result = comparison_of(*sides)
-    assert "3 of 3 scores differ from old (1 better, 1 higher, 1 lower)" in summary(result)
+    assert "3 of 3 scores differ from old (1 ahead, 1 higher, 1 lower)" in summary(result)
     lines = *result.lines, result.lines[0]._replace(verdict=UNKNOWN)
     counted = summary(replace(result, lines=lines))
-    assert "4 of 4 scores differ from old (1 better, 1 higher, 1 lower, 1 no interval)" in counted
+    assert "4 of 4 scores differ from old (1 ahead, 1 higher, 1 lower, 1 no interval)" in counted
 
 
 def test_different_headline_steps_are_named_and_compared_at_common_steps() -> None:

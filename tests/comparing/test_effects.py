@@ -5,12 +5,13 @@ from typing import Any
 import pytest
 
 from serrm.comparing.comparison import compared
-from serrm.comparing.effects import BASELINE, BETTER, NO_SCORE, Effect, as_rows, composed, effects_of_profile
+from serrm.comparing.effects import BASELINE, NO_SCORE, Effect, as_rows, composed, effects_of_profile
 from serrm.comparing.revisions import Revision, used_values
 from serrm.config import read_params
 from serrm.core.differences import flat
 from serrm.models.settings import SHIFTED
 from serrm.scoring.schema import Evaluation
+from serrm.scoring.verdicts import AHEAD
 from tests.comparing.test_comparison import ROOT, run
 
 PARAMS: dict[str, Any] = {
@@ -50,7 +51,7 @@ def test_each_change_has_its_difference_from_the_plain_model() -> None:
     rows = effects_of_profile(revision)
     assert [(row.group.key[1], row.verdict) for row in rows] == [
         ("trm", BASELINE),
-        ("trm_wide", BETTER),
+        ("trm_wide", AHEAD),
         ("trm_random", "the same"),
     ]
     wide = rows[1]

@@ -71,7 +71,7 @@ def mazes_alone(tmp_path, monkeypatch):
 def test_one_profile_is_enough_for_the_page(mazes_alone, capsys):
     """Tables that no profile ran have the paper's rows; without profile `published` there is no picture."""
     files = committed_overview(mazes_alone)
-    assert files.keys() == {"README.md"} and "hard_sudoku" not in files["README.md"]
+    assert files.keys() == {"README.md", "costs.svg"} and "hard_sudoku" not in files["README.md"]
     text = files["README.md"].partition("### Table 1:")[2].partition("### Table 3:")[0]
     assert "the paper" in text and "1.2e18" in text and "`maze_hard`" not in text
     assert "`maze_hard`" in files["README.md"]

@@ -227,7 +227,7 @@ def scores_table(comparison: "Comparison", lines: "Sequence[Line]", *, has_steps
 
 def notes(comparison: "Comparison", root: Path) -> Iterator[str]:
     """Remarks beneath the table: what intervals do not cover, and what else differs."""
-    from serrm.comparing.effects import UNCLEAR, UNKNOWN
+    from serrm.comparing.effects import UNKNOWN
     from serrm.comparing.seeds import seed_spreads
     from serrm.reporting.paper import set_name
 
@@ -238,8 +238,6 @@ def notes(comparison: "Comparison", root: Path) -> Iterator[str]:
             "* The interval takes both samples as independent: the puzzles differ, or the score is not kept puzzle by "
             "puzzle."
         )
-    if any(line.verdict == UNCLEAR for line in changed):
-        yield "unclear: the interval takes the cells of a puzzle as independent, and is too narrow for a verdict."
     if single := [line for line in changed if line.num_seeds == 1]:
         yield "With one seed, the interval does not cover the noise of training, which other seeds would show."
         main = {line.key: line for line in single if line.is_main}

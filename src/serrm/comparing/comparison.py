@@ -10,14 +10,10 @@ from typing import Any, Final, NamedTuple
 
 from serrm.comparing.changes import changes_of, in_lines, not_seeds, seeds_of_variants, variant_of
 from serrm.comparing.effects import (
-    BETTER,
     HIGHER,
     LOWER,
     SAME,
-    UNCLEAR,
-    UNDECIDED,
     UNKNOWN,
-    WORSE,
     common_steps,
     compare_scores,
     no_nan,
@@ -27,10 +23,11 @@ from serrm.reporting.results import Key, Results, Score, are_pairs, score
 from serrm.scoring.intervals import Difference
 from serrm.scoring.metrics import metrics_of
 from serrm.scoring.schema import Evaluation
+from serrm.scoring.verdicts import AHEAD, BEHIND, LEVEL, UNDECIDED
 
 ONLY_FIRST, ONLY_SECOND = "only in the first", "only in the second"
 # The verdicts on scores that differ, in the order of the summary.
-DIFFERENT: Final = (BETTER, WORSE, HIGHER, LOWER, UNDECIDED, UNCLEAR, UNKNOWN)
+DIFFERENT: Final = (AHEAD, BEHIND, HIGHER, LOWER, LEVEL, UNDECIDED, UNKNOWN)
 
 
 class Line(NamedTuple):

@@ -16,9 +16,9 @@ from serrm.reporting.results import Key, Score, are_pairs, difference, score
 from serrm.scoring.intervals import Difference
 from serrm.scoring.metrics import MEAN, RATE, Metric, metrics_of
 from serrm.scoring.schema import Evaluation, ScoredSet
+from serrm.scoring.verdicts import AHEAD, BEHIND, relation
 
-BETTER, WORSE, UNDECIDED, SAME = "better", "worse", "not distinguishable", "the same"
-HIGHER, LOWER, UNKNOWN, UNCLEAR = "higher", "lower", "no interval", "unclear"
+HIGHER, LOWER, UNKNOWN, SAME = "higher", "lower", "no interval", "the same"
 BASELINE, NO_SCORE = "baseline", "no score"
 LARGEST: Final = 100.0  # difference of two percentages
 
@@ -63,17 +63,14 @@ def are_equal(first: Score, second: Score) -> bool:
 def verdict(delta: Difference, metric: Metric) -> str:
     """The verdict on a difference.
 
-    UNKNOWN if a file has a score without its interval. For a metric that is not a rate, higher need not be better. The
-    interval of a metric per cell is too narrow for a verdict.
+    UNKNOWN for a score without an interval. For a metric that is not a rate, higher need not be better.
     """
     if isnan(delta.low):
         return UNKNOWN
-    if delta.low <= 0 <= delta.high:
-        return UNDECIDED
-    if metric.is_per_cell:
-        return UNCLEAR
-    better, worse = (HIGHER, LOWER) if metric.statistic is MEAN else (BETTER, WORSE)
-    return better if delta.low > 0 else worse
+    word = relation(delta)
+    if metric.statistic is MEAN:
+        return {AHEAD: HIGHER, BEHIND: LOWER}.get(word, word)
+    return word
 
 
 def common_steps(first: ScoredSet, second: ScoredSet) -> int | None:

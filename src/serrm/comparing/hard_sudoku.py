@@ -27,6 +27,7 @@ SHOWN_PROFILES: Final = (NEEDED_PROFILE, "gpu_sudoku")
 FOLDER: Final = Path("reports/studies/hard_sudoku")
 OURS, PAPERS, PEERS = "ours", "the paper", "others"
 MARKERS: Final = {OURS: "o", PAPERS: "s", PEERS: "D"}
+SHAPES: Final = {OURS: "circle", PAPERS: "square", PEERS: "diamond"}
 GREY: Final = "#767676"
 # Sizes in the picture, from which labels are placed.
 POINTS_PER_PERCENT: Final = 2.6  # type points that one percent of puzzles solved takes on the vertical axis
@@ -187,7 +188,8 @@ def caption(points: Sequence[FlopsPoint]) -> str:
         f"Models were trained on {NUM_TRAINING:,} puzzles of Sudoku-Extreme{exceptions}. Our models are scored on "
         f"{num_puzzles(OURS)} puzzles of {' or '.join(ours)} ({num_puzzles(OURS, True)} with guesses), the paper's "
         f"models on all {num_puzzles(PAPERS)} puzzles of {OWN_TEST_FILE}, and other models on all or some of those. "
-        "FLOPs count all matrix products; we compute the paper's FLOPs from its settings, and ≈ marks estimates. Bars "
+        "FLOPs count all matrix products, ours with those of Muon; we compute the paper's FLOPs from its settings, "
+        "and ≈ marks estimates. Bars "
         "show 95% intervals or, for several seeds, the range of their intervals. Sources are in "
         "reports/studies/hard_sudoku/peers.csv."
     )
@@ -198,15 +200,20 @@ def picture(points: Sequence[FlopsPoint]) -> str:
     with matplotlib.rc_context(figures.LOOK):
         figure = Figure(figsize=(9.2, 5.4), layout="constrained")
         axes, labels = figure.subplots(), dict[str, FlopsPoint]()
-        for point in points:
+        papers_names = {point.system.partition(",")[0] for point in points if point.by == PAPERS}
+        for point in sorted(
+            points, key=lambda point: point.has_search
+        ):  # hollow markers lie above filled ones
             colour = _colour(point.family)
-            face = "white" if point.has_search else colour
             if point.low is not None and point.high is not None:
                 axes.vlines(point.flops, point.low, point.high, color=colour, linewidth=1, alpha=0.6)
             marker = MARKERS[point.by]
-            axes.plot(point.flops, point.solved, marker, markersize=7, markerfacecolor=face, color=colour)
-            if point.by != OURS:
-                name = point.system.partition(",")[0]
+            size = 10 if point.has_search else 6  # so that a hollow marker shows the one below it
+            face = "none" if point.has_search else colour
+            axes.plot(point.flops, point.solved, marker, markersize=size, markerfacecolor=face, color=colour)
+            name = point.system.partition(",")[0]
+            # Untuned models of `published` have the names of the paper's and stay without a label.
+            if point.by != OURS or name not in papers_names:
                 label = f"{name} ≈" if point.is_estimated else name
                 labels[label] = max(labels.get(label, point), point, key=lambda system: system.flops)
         for label, (is_left, lowered) in _place_labels(labels, points).items():
@@ -217,11 +224,13 @@ def picture(points: Sequence[FlopsPoint]) -> str:
                 label, marker_at, offset, textcoords="offset points", fontsize=8.5, horizontalalignment=side
             )
         for family in (*FAMILIES, ""):
-            axes.plot([], [], "o", color=_colour(family), label=model_name(family) or "another model")
+            axes.plot(
+                [], [], "o", color=_colour(family), label=f"colour: {model_name(family) or 'another model'}"
+            )
         for by, marker in MARKERS.items():
-            axes.plot([], [], marker, color=figures.MUTED, label=by)
-        axes.plot([], [], "o", color=figures.MUTED, markerfacecolor="white", label="with search")
-        axes.set(xscale="log", xlim=(3e14, 1e20), xlabel="Training FLOPs")
+            axes.plot([], [], marker, color=figures.MUTED, label=f"{SHAPES[by]}: {by}")
+        axes.plot([], [], "o", color=figures.MUTED, markerfacecolor="none", label="hollow: with search")
+        axes.set(xscale="log", xlim=(7e13, 1e20), xlabel="Training FLOPs")
         axes.set(ylim=(-3, 104), ylabel="Hard 9×9 Sudoku solved (%)")
         return figures.svg_text(figures.framed(figure, "Hard Sudoku by training FLOPs", caption(points)))
 

@@ -9,9 +9,10 @@ from typing import Final
 
 import pandas as pd
 
+from serrm.comparing.costs import CAPTION
 from serrm.models.families import FAMILIES
 from serrm.reporting.claim_checks import Part
-from serrm.reporting.claim_rules import BY_CONSTRUCTION, DECIDED, HOLDS, UNTESTED
+from serrm.reporting.claim_rules import BY_CONSTRUCTION, DECIDED, HOLDS, ONLY_WITH_FAULT, UNTESTED
 from serrm.reporting.claims import judge, overall, rests_on_one_seed, with_seed
 from serrm.reporting.formats import flops_text, markdown
 from serrm.reporting.paper import (
@@ -31,6 +32,7 @@ from serrm.scoring.metrics import METRICS
 BEGIN: Final = "<!-- serrm overview: begin -->"
 END: Final = "<!-- serrm overview: end -->"
 PICTURE: Final = "hard_sudoku.svg"
+COSTS: Final = "costs.svg"
 FLOPS: Final = "Training FLOPs"
 # profile → its report, and the entries of one paper table
 Profiles = Mapping[str, tuple[Report, Sequence[Entry]]]
@@ -54,6 +56,7 @@ def overview(reports: Sequence[Report], caption: str | None) -> str:
         "score and behind it, for the same puzzles. The [notes](laptop/tables/notes.md) explain the rest."
     )
     sections = [f"## The paper's tables\n\n{intro}", *tables, claims_section(reports)]
+    sections.append(f"## Scores by cost\n\n![{CAPTION}]({COSTS})\n\n{CAPTION}")
     if caption is not None:
         sections.append(
             f"## Hard Sudoku by training FLOPs\n\n![{caption}]({PICTURE})\n\n"
@@ -89,7 +92,8 @@ def _verdict(parts: Sequence[Part]) -> str:
     tested = [part.verdict for part in parts if part.verdict not in (UNTESTED, BY_CONSTRUCTION)]
     if overall(parts) == UNTESTED:
         return DASH
-    counts = f" ({tested.count(HOLDS)} of {len(tested)})" if len(tested) > 1 else ""
+    has_counts = len(tested) > 1 and set(tested) != {ONLY_WITH_FAULT}
+    counts = f" ({tested.count(HOLDS)} of {len(tested)})" if has_counts else ""
     return with_seed(overall(parts), is_one=rests_on_one_seed(parts)) + counts
 
 

@@ -1,5 +1,5 @@
-"""Figures as SVG: solved against steps (table 2), learning curves (figure A3), solved against compute, permuted symbols
-(figures A1 and A2).
+"""Figures as SVG: scores against steps (table 2), of single seeds, learning curves (figure A3), solved against compute,
+permuted symbols (figures A1 and A2).
 
 They show every family and the best other variant. Equal results give equal bytes. The module loads matplotlib,
 which is slow, so it is imported where figures are made.
@@ -22,8 +22,18 @@ from serrm.models.families import FAMILIES
 from serrm.puzzles.tasks import TASKS
 from serrm.reporting.groups import groups_figure
 from serrm.reporting.other_tables import searches_of
-from serrm.reporting.paper import data_set_name, load_paper, model_name
-from serrm.reporting.results import Report, Score, all_runs, curve, main_models, runs_on, score
+from serrm.reporting.paper import ScoreTable, data_set_name, load_paper, model_name, puzzle_set
+from serrm.reporting.results import (
+    Report,
+    Score,
+    all_runs,
+    curve,
+    headline_score,
+    main_models,
+    runs_on,
+    score,
+    training_flops,
+)
 from serrm.reporting.style import style
 from serrm.scoring.metrics import METRICS, RATE, Metric, metrics_of
 from serrm.scoring.schema import Evaluation, PermutedPuzzle
@@ -44,6 +54,10 @@ LOOK: Final[dict[Any, Any]] = {
     "svg.hashsalt": "serrm",
     "text.color": DARK,
 }
+BANDS: Final = "Bands are 95% intervals, of several seeds the range of the seeds' intervals."
+# Sets whose permuted puzzles were given the task type of another puzzle, before a fault was corrected: their pictures
+# are left out until the runs are scored again.
+WITH_ANOTHER_TASK_TYPE: Final = ("6e02d71cdabf2506",)  # their `puzzles_digest`
 LEFT, SIZE, GAP = 16, 190, 26  # pixels: the edge, a grid, between grids
 
 
@@ -52,7 +66,9 @@ def build_figures(report: Report) -> dict[str, str]:
     with matplotlib.rc_context(LOOK):
         plots = {
             "depth": depth(report),
+            "seeds": seed_dots(report),
             "learning_curves": learning_curves(report),
+            "learning_by_flops": learning_curves(report, by="flops"),
             "compute": compute(report),
             "groups": groups(report),
         }
@@ -64,18 +80,45 @@ def build_figures(report: Report) -> dict[str, str]:
 
 
 def depth(report: Report) -> Figure | None:
-    """Solved 9×9 Sudoku against the number of supervision steps: ours solid, the paper's dashed."""
+    """Scores against the number of supervision steps, a panel per data set; on 9×9 Sudoku the paper's are dashed."""
     main = main_models(report.results)
-    runs_of = {variant: runs_on(report.results, "sudoku", variant, "9x9") for variant in main}
-    runs_of = {variant: runs for variant, runs in runs_of.items() if runs and "9x9" in runs[0].scored}
-    if not runs_of:
+    panels: dict[tuple[str, str], dict[str, list[Evaluation]]] = {}
+    for (data_set, variant), runs in report.results.items():
+        of_set = "9x9" if "9x9" in runs[0].scored else runs[0].main_set
+        if variant in main and of_set and len(runs[0].scored[of_set].steps) > 1:
+            panels.setdefault((data_set, of_set), {})[variant] = runs
+    if not panels:
         return None
-    figure, (axes,) = _panels(1)
-    for variant, runs in runs_of.items():
-        steps = runs[0].scored["9x9"].steps
-        points = [(num, value) for num in steps if (value := score(runs, "fsr", "9x9", num))]
-        _draw(axes, points, model_name(variant), label=f"{model_name(variant)}, ours")
+    figure, axes_of = _panels(len(panels))
     paper_table = load_paper().score_tables["2"]
+    has_paper = False
+    for axes, ((data_set, of_set), runs_of) in zip(axes_of, panels.items(), strict=True):
+        task = next(iter(runs_of.values()))[0].task
+        metric = TASKS[task].main_metric
+        for variant, runs in runs_of.items():
+            steps = runs[0].scored[of_set].steps
+            points = [(num, value) for num in steps if (value := score(runs, metric, of_set, num))]
+            _draw(axes, points, model_name(variant), label=f"{model_name(variant)}, ours")
+        if (task, of_set) == ("sudoku", "9x9") and not has_paper:
+            _draw_paper(axes, paper_table)
+            has_paper = True
+        axes.set_xscale("log", base=2)
+        ticks = [column.steps for column in paper_table.columns.values()]
+        axes.set_xticks(ticks, labels=map(str, ticks))
+        axes.set(title=puzzle_set(data_set, of_set), xlabel="Supervision steps at inference")
+        _label_scores(axes, metrics_of(task)[metric])
+    remark = f"Profile {report.profile} (puzzles: notes.md). {BANDS}"
+    blanks = [
+        number for runs in panels.get(("sudoku", "9x9"), {}).values() for number in _blanks(runs, "9x9")
+    ]
+    if has_paper:
+        ours = f", ours {' or '.join(map(str, dict.fromkeys(blanks)))}" if blanks else ""
+        remark += f" Dashed: the paper, whose puzzles have about 56 blanks{ours}."
+    return framed(figure, "Scores by supervision steps", remark)
+
+
+def _draw_paper(axes: Axes, paper_table: ScoreTable) -> None:
+    """The paper's scores of table 2, dashed."""
     look = {"linestyle": "--", "markerfacecolor": "white", "linewidth": 1.4}
     for row in paper_table.rows:
         values = {
@@ -83,17 +126,46 @@ def depth(report: Report) -> Figure | None:
         }
         points = [(num, Score(value, value, value, 0)) for num, value in values.items()]
         _draw(axes, points, row.name, label=f"{row.name}, paper", **look)
-    axes.set_xscale("log", base=2)
-    ticks = [column.steps for column in paper_table.columns.values()]
-    axes.set_xticks(ticks, labels=map(str, ticks))
-    axes.set_xlabel("Supervision steps at inference")
-    _label_scores(axes, METRICS["fsr"])
-    remark = f"Solid, with 95% intervals: profile {report.profile} (puzzles: notes.md). Dashed: the paper."
-    return framed(figure, paper_table.title, remark)
 
 
-def learning_curves(report: Report) -> Figure | None:
-    """Scores against samples processed: a panel per data set and metric, without those whose scores are all zero."""
+def _blanks(runs: Sequence[Evaluation], of_set: str) -> list[int]:
+    """The mean number of blanks of a set's puzzles, where it is known."""
+    part = runs[0].scored[of_set]
+    return [round(part.num_blank / part.num_puzzles)] if part.num_blank else []
+
+
+def seed_dots(report: Report) -> Figure | None:
+    """The score of every seed as a dot, a panel per data set with several seeds and a row per variant."""
+    panels: dict[str, list[list[Evaluation]]] = {}
+    for (data_set, _), runs in report.results.items():
+        if len(runs) > 1 and headline_score(runs):
+            panels.setdefault(data_set, []).append(runs)
+    if not panels:
+        return None
+    figure, axes_of = _panels(len(panels), height=0.9 + 0.24 * max(map(len, panels.values())))
+    for axes, (data_set, groups) in zip(axes_of, panels.items(), strict=True):
+        for row, runs in enumerate(reversed(groups)):
+            result, (colour, marker) = headline_score(runs), style(model_name(runs[0].variant))
+            assert result is not None, "groups have scores"
+            values = [value for value, *_ in result.seeds]
+            axes.plot(
+                values, [row] * len(values), marker, color=colour, markersize=6, alpha=0.6, linestyle=""
+            )
+            axes.plot([result.value], [row], "|", color=DARK, markersize=13)
+        metric = metrics_of(groups[0][0].task)[groups[0][0].main_metric]
+        axes.set_yticks(
+            range(len(groups)), [model_name(runs[0].variant) for runs in reversed(groups)], fontsize=8.5
+        )
+        axes.set(title=puzzle_set(data_set, groups[0][0].main_set), ylim=(-0.6, len(groups) - 0.4))
+        axes.set(xlabel=f"{metric.name} (%)" if metric.statistic is RATE else metric.name)
+        if metric.statistic is RATE:
+            axes.set_xlim(-2, 102)
+    remark = f"A dot per seed; the line is their mean. Profile {report.profile}."
+    return framed(figure, "Scores of single seeds", remark)
+
+
+def learning_curves(report: Report, by: str = "samples") -> Figure | None:
+    """Scores against samples processed or training FLOPs: a panel per data set and metric, unless all are zero."""
     main = main_models(report.results)
     runs = [run for run in all_runs(report.results) if run.learning_curve and run.variant in main]
     panels = [
@@ -112,12 +184,25 @@ def learning_curves(report: Report) -> Figure | None:
     figure, axes_of = _panels(len(panels))
     for axes, (data_set, task, metric) in zip(axes_of, panels, strict=True):
         for run in (run for run in runs if run.data_set == data_set):
-            _draw(axes, curve(run, metric), model_name(run.variant), label=model_name(run.variant))
-        axes.set(title=data_set_name(data_set), xlabel="Samples processed")
+            flops_of_step = training_flops(run, report) / run.training.steps
+            snapshots = [point for point in run.learning_curve if metric in point.scores]
+            scores = [value for _, value in curve(run, metric)]
+            points = [
+                (snapshot.samples if by == "samples" else snapshot.step * flops_of_step, value)
+                for snapshot, value in zip(snapshots, scores, strict=True)
+            ]
+            _draw(axes, points, model_name(run.variant), label=model_name(run.variant))
+        axes.set(
+            title=data_set_name(data_set), xlabel="Samples processed" if by == "samples" else "Training FLOPs"
+        )
         axes.set_xlim(0, None)
         axes.locator_params(axis="x", nbins=5)
         _label_scores(axes, metrics_of(task)[metric])
-    return framed(figure, "Learning curves", f"With 95% intervals; profile {report.profile}.")
+    remark = (
+        f"Profile {report.profile}. Scores of snapshots on the first test puzzles, a line per seed, with 95% "
+        "intervals. FLOPs do not include those of a run's initial weights."
+    )
+    return framed(figure, f"Learning curves by {'samples' if by == 'samples' else 'training FLOPs'}", remark)
 
 
 def training_loss(report: Report, logs: Mapping[str, Sequence[Record]]) -> str:
@@ -157,7 +242,7 @@ def compute(report: Report) -> Figure | None:
         axes.set_xlabel("FLOPs per puzzle, all attempts together")
         axes.set_xlim(min(all_flops) / 1.5, max(all_flops) * 1.5)
         _label_scores(axes, METRICS["fsr"])
-    remark = f"Test puzzles of the size trained on, with 95% intervals; profile {report.profile}."
+    remark = f"Test puzzles of the size trained on; profile {report.profile}. {BANDS}"
     return framed(figure, "Test-time compute", remark)
 
 
@@ -172,10 +257,10 @@ def groups(report: Report) -> Figure | None:
     return framed(figure, "Solved by group of puzzles", remark)
 
 
-def _panels(num: int) -> tuple[Figure, list[Axes]]:
-    """Axes in rows of two, or one that is wider."""
+def _panels(num: int, height: float = 3.6) -> tuple[Figure, list[Axes]]:
+    """Axes in rows of two, or one that is wider; `height` is that of a row in inches."""
     rows, columns = -(-num // 2), min(num, 2)
-    figure = Figure(figsize=(8.5 if num == 1 else 10.8, 3.6 * rows + 0.9), layout="constrained")
+    figure = Figure(figsize=(8.5 if num == 1 else 10.8, height * rows + 0.9), layout="constrained")
     axes = figure.subplots(rows, columns, squeeze=False).ravel().tolist()
     for surplus in axes[num:]:
         surplus.remove()
@@ -233,6 +318,11 @@ def permuted(report: Report, task: str) -> str:
     """
     main = main_models(report.results)
     runs = [run for variant in main for run in runs_on(report.results, task, variant)[:1]]
+    runs = [
+        run
+        for run in runs
+        if not any(part.puzzles_digest in WITH_ANOTHER_TASK_TYPE for part in run.scored.values())
+    ]
     rows = [(run, run.equivariance) for run in runs if run.equivariance and run.equivariance.is_in_float32]
     others = [
         model_name(run.variant) for run in runs if run.equivariance and not run.equivariance.is_in_float32
@@ -244,8 +334,8 @@ def permuted(report: Report, task: str) -> str:
     steps = "1 step" if nums == [1] else f"{' or '.join(map(str, nums))} steps"
     marked = "Cross:" if TASKS[task].look.has_crosses else "Orange:"
     about = (
-        f"x: of profile {report.profile}'s test puzzles the first for which f(πx) ≠ πf(x), or the first of all; "
-        f"π: a permutation of its symbols; f: the model after {steps}. {marked} f(πx) ≠ πf(x)."
+        f"f: the model after {steps}; x: a test puzzle of profile {report.profile}, with f(πx) ≠ πf(x) if one was "
+        f"kept; π: a permutation of its symbols. {marked} f(πx) ≠ πf(x)."
         f"{TASKS[task].permutation_note}{left_out}"
     )
     lines, title = textwrap.wrap(about, 135), TASKS[task].permutation_title

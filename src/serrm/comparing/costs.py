@@ -1,0 +1,91 @@
+"""Scores against training FLOPs and against seconds of training, over all committed profiles and the paper's runs."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
+
+import matplotlib
+from matplotlib.figure import Figure
+
+from serrm.models.families import FAMILIES
+from serrm.puzzles.tasks import TASKS
+from serrm.reporting import figures
+from serrm.reporting.paper import load_paper, model_name
+from serrm.reporting.results import Report, headline_models, headline_score, total_flops, total_seconds
+from serrm.reporting.style import style
+from serrm.scoring.metrics import metrics_of
+
+PAPERS: Final = "the paper"
+SIGNS: Final = "sD^vP*Xd<>hp"  # markers of profiles, in their order
+
+
+class CostPoint(NamedTuple):
+    """The score of one seed, or of a run of the paper, in percent, with the cost of its training."""
+
+    profile: str
+    task: str
+    family: str
+    flops: float
+    seconds: float | None
+    score: float
+
+
+def points(reports: Mapping[str, Report]) -> list[CostPoint]:
+    """The headline models' seeds on the main sets of all profiles, and the paper's runs of tables 1 and 3."""
+    ours = [point for report in reports.values() for point in _of_profile(report)]
+    return [*ours, *_papers(next(iter(reports.values())))]
+
+
+def _of_profile(report: Report) -> Iterator[CostPoint]:
+    for (_, variant), runs in report.results.items():
+        if variant not in headline_models(report.results) or not (result := headline_score(runs)):
+            continue
+        for run, (value, *_) in zip(runs, result.seeds, strict=True):
+            cost = float(total_flops(run, report)), total_seconds(run, report)
+            yield CostPoint(report.profile, run.task, run.model_info.family, *cost, value)
+
+
+def _papers(report: Report) -> Iterator[CostPoint]:
+    for number in ("1", "3"):
+        table = load_paper().score_tables[number]
+        for row in table.rows:
+            for key, entry in row.entries.items():
+                column, cost = table.columns[key], report.cost(table.columns[key].task, row.variant_of(key))
+                is_main = column.metric == TASKS[column.task].main_metric
+                is_main &= number == "3" or column.set == "9x9"
+                if cost and entry.numbers and is_main and row.variant in FAMILIES:
+                    value = float(entry.numbers[0])
+                    yield CostPoint(PAPERS, column.task, row.variant, float(cost.flops), None, value)
+
+
+def picture(points: Sequence[CostPoint]) -> str:
+    """A row of two panels per task, as an SVG document: colours by family, markers by profile."""
+    ours = [point for point in points if point.profile != PAPERS]
+    tasks = [task for task in TASKS if any(point.task == task for point in ours)]
+    profiles = dict.fromkeys(point.profile for point in ours)
+    signs = dict(zip(profiles, SIGNS, strict=False)) | {PAPERS: "o"}
+    with matplotlib.rc_context(figures.LOOK):
+        figure = Figure(figsize=(10.8, 3.2 * len(tasks) + 1.2), layout="constrained")
+        grid = figure.subplots(len(tasks), 2, squeeze=False)
+        for task, row in zip(tasks, grid, strict=True):
+            for axes, unit in zip(row, ("flops", "seconds"), strict=True):
+                for point in points:
+                    position = getattr(point, unit)
+                    if point.task == task and position:
+                        colour, look = style(point.family)[0], {"markersize": 6, "alpha": 0.7}
+                        axes.plot(position, point.score, signs.get(point.profile, "o"), color=colour, **look)
+                name = metrics_of(task)[TASKS[task].main_metric].name
+                axes.set(xscale="log", ylim=(-3, 103), ylabel=f"{name} (%)", title=TASKS[task].name)
+                axes.set_xlabel("Training FLOPs" if unit == "flops" else "Seconds of training")
+        axes = grid[0][0]
+        for family in FAMILIES:
+            axes.plot([], [], "o", color=style(family)[0], label=f"colour: {model_name(family)}")
+        for profile, sign in signs.items():
+            axes.plot([], [], sign, color=figures.MUTED, label=profile, linestyle="")
+        return figures.svg_text(figures.framed(figure, "Scores by cost of training", CAPTION))
+
+
+CAPTION: Final = (
+    "A point is one seed of a headline model on the main test set of a profile, or a run of the paper. Profiles have "
+    "different puzzles, so compare points of one profile. Machines differ, and seconds are only comparable within a "
+    "profile, too."
+)
