@@ -69,9 +69,9 @@ NOTES: Final = (
     f"{least_permutation_p(3, 3):g}, and of 5 against 5 less than {least_permutation_p(5, 5):.2g}.",
     "A claim holds in part if some parts hold and others fail, are undecided or are not tested. It does not hold if no "
     "part holds and at least one fails. Parts by construction count only where all parts are.",
-    "Rules are fixed before the runs that they judge. Where a family has a variant with more seeds, as the tuned "
-    "models of "
-    "profile `published` have, that variant stands for the family.",
+    "The rules in their present form were written after the runs of the profiles committed by November 2026 had been "
+    "scored and judged by earlier rules, so for those runs they are not predictions. Where a family has a variant with "
+    "more seeds, as the tuned models of profile `published` have, that variant stands for the family.",
 )
 OTHER_SETTINGS: Final = "The settings of all models differ from the paper's."
 
