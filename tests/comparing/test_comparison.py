@@ -15,7 +15,7 @@ from serrm.comparing.revisions import Revision, used_values
 from serrm.comparing.seeds import SOLVED, STUDY
 from serrm.scoring.metrics import MEAN, METRICS, Metric, are_solved, wilson
 from serrm.scoring.schema import METRICS_FILE, Evaluation, pack, read_profile_scores
-from serrm.scoring.verdicts import AHEAD, BEHIND, UNDECIDED
+from serrm.scoring.verdicts import AHEAD, BEHIND, LEVEL, UNDECIDED
 from tests.references import run_scores
 
 NUM = 200
