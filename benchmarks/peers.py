@@ -73,7 +73,7 @@ FORMS = [
 
 def run_of(model: str) -> RunSettings:
     """The paper's run of a model on Sudoku."""
-    return PROFILES["paper"].train_settings(f"sudoku-{model}-s0")
+    return PROFILES["paper"].run_settings(f"sudoku-{model}-s0")
 
 
 def our_step(model: str, precision: str) -> Callable[[], object]:

@@ -49,7 +49,7 @@ PROFILES = {name: read_params(Path(__file__).parents[1] / "profiles" / f"{name}.
 HALTING = RandomHalting(kind="random", probability=0.05)  # of all models
 TRAIN = (
     PROFILES["paper"]
-    .train_settings("sudoku-trm-s0")
+    .run_settings("sudoku-trm-s0")
     .train.model_copy(update={"epochs": None, "steps": 10**9, "log_every": 10**9, "halting": HALTING})
 )
 # Rows, width and columns of the product whose rate is the measure: on a CPU the rows of 8 Sudokus with 4 registers and
@@ -111,7 +111,7 @@ class Measured(NamedTuple):
 
 def case_of(profile: str, model: str) -> Case:
     """A profile's model for Sudoku."""
-    settings = PROFILES[profile].train_settings(f"sudoku-{model}-s0").model
+    settings = PROFILES[profile].run_settings(f"sudoku-{model}-s0").model
     return Case(f"{NAMES[model]}, {profile}", settings, BATCHES[profile][model])
 
 

@@ -98,7 +98,7 @@ def main(turns: int = 20, precision: str = "bfloat16") -> None:
     for source, batches in BATCHES.items():
         params = read_params(Path(__file__).parents[1] / "profiles" / f"{source}.yaml")
         for name, batch in batches.items():
-            settings = params.train_settings(f"sudoku-{name}-s0").model
+            settings = params.run_settings(f"sudoku-{name}-s0").model
             model = build_model(settings, 11, torch.Generator().manual_seed(0), num_positions=81).eval()
             tokens, types = torch.ones(batch, 81, dtype=torch.long), torch.zeros(batch, dtype=torch.long)
             (state, *_) = model.initial_state(batch, 81, 11, dtype)

@@ -29,7 +29,7 @@ def evaluate(
     from serrm.tracking.client import log_evaluation
 
     params = read_params(Path(PARAMS))
-    layout, run = Layout(params.profile), params.evaluate_settings(name)
+    layout, run = Layout(params.profile), params.scoring_settings(name)
     execution = read_execution(Path())
     if execution.processes > 1 and not under_torchrun():
         sys.exit(run_by_torchrun(execution.processes, module="stages"))

@@ -26,7 +26,7 @@ def train(name: str = typer.Argument(..., metavar="RUN", help="An entry of `runs
     from serrm.training.run import train as train_run
 
     params = read_params(Path(PARAMS))
-    layout, run = Layout(params.profile), params.train_settings(name)
+    layout, run = Layout(params.profile), params.run_settings(name)
     execution = read_execution(Path())
     if execution.processes > 1 and not under_torchrun():
         sys.exit(run_by_torchrun(execution.processes, module="stages"))

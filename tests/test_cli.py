@@ -170,7 +170,7 @@ def published(project: Path) -> Path:
     small = {"model.width": 16, "model.layers": 1, "model.heads": 2}
     params["runs"]["sudoku-small_trm-s0"] = {**params["runs"]["sudoku-trm-s0"], "changes": small}
     file.write_text(yaml.safe_dump(params))
-    settings = read_params(file).train_settings("sudoku-small_trm-s0").model
+    settings = read_params(file).run_settings("sudoku-small_trm-s0").model
     model = build_model(settings, 11, seeded(0), num_positions=81)
     with (project / "trm.pt").open("wb") as stream:
         torch.save(published_weights(settings, model), stream)

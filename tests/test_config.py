@@ -84,13 +84,13 @@ def test_every_run_of_every_profile_composes_and_builds(profile: str) -> None:
     params = read_params(ROOT / "profiles" / f"{profile}.yaml")
     assert params.profile == profile
     for name in params.runs:
-        run = params.train_settings(name)
+        run = params.run_settings(name)
         assert run.name == name
         with torch.device("meta"):
             model = empty_model(run.model, 11, num_positions=81)
         assert hasattr(model.readout, "halt_weight") or run.train.halting.kind == "random"
         assert run.train.task_types is not None or model.task_types is None
-        fidelity = params.evaluate_settings(name).fidelity.model_dump()
+        fidelity = params.scoring_settings(name).fidelity.model_dump()
         assert {fault for fault, is_on in fidelity.items() if is_on} == (
             {"shifted_rope2d"} if re.search("_published-s.$", name) else set()
         )
@@ -119,7 +119,7 @@ def test_the_seed_of_a_run_can_be_swept_and_its_name_is_a_label() -> None:
     params = plain()
     params["runs"]["maze-trm-s0"]["seed"] = 5
     swept = parse(Params, params, "params.yaml")
-    settings = swept.train_settings("maze-trm-s0")
+    settings = swept.run_settings("maze-trm-s0")
     assert (settings.seed, settings.variant, settings.name) == (5, "trm", "maze-trm-s5")
     assert swept.run_keys()["maze-trm-s0"] == ("maze", "trm", 5)
     params["runs"]["maze-trm-s5"] = {**params["runs"]["maze-trm-s0"]}
@@ -130,8 +130,8 @@ def test_a_run_may_have_a_headline_step_of_its_own() -> None:
     params = plain()
     params["runs"]["maze-trm-s0"]["changes"] = {"evaluate.headline_steps": 8}
     settings = parse(Params, params, "params.yaml")
-    assert settings.evaluate_settings("maze-trm-s0").evaluate.steps_of_headline == 8
-    assert settings.evaluate_settings("maze-hrm-s0").evaluate.steps_of_headline == 16
+    assert settings.scoring_settings("maze-trm-s0").evaluate.steps_of_headline == 8
+    assert settings.scoring_settings("maze-hrm-s0").evaluate.steps_of_headline == 16
     params["runs"]["maze-trm-s0"]["changes"] = {"evaluate.headline_steps": 5}
     assert refusal(params).startswith(
         "params.yaml: runs.maze-trm-s0.changes.evaluate.headline_steps: is none of steps"
@@ -312,13 +312,13 @@ def test_the_run_wins_over_the_recipe_and_the_recipe_over_the_model() -> None:
     run = {"data_set": "maze", "model": "trm", "seed": 3, "init": "laptop/runs/maze-trm-s0"}
     params["runs"]["maze-mine-s3"] = run | {"changes": {"train.steps": 7, "model.positions": "rope"}}
     params["models"]["trm"] |= {"positions": "rope2d", "width": 128}
-    run = parse(Params, params, "").train_settings("maze-mine-s3")
+    run = parse(Params, params, "").run_settings("maze-mine-s3")
     assert (run.model.width, run.model.positions, run.train.steps) == (128, "rope", 7)
     assert (run.variant, run.seed, run.train.init_from) == ("mine", 3, "data/laptop/runs/maze-trm-s0")
 
 
 def flat(name: str) -> dict[str, Any]:
-    dumped = PAPER.train_settings(name).model_dump()
+    dumped = PAPER.run_settings(name).model_dump()
     sections = ("model", "train", "fidelity", "arrays")
     return {f"{section}.{key}": value for section in sections for key, value in dumped[section].items()}
 
@@ -332,7 +332,7 @@ def test_an_ablation_changes_what_the_papers_table_says(variant: str) -> None:
 
 @pytest.mark.parametrize("task", ["sudoku", "maze", "arc_agi_1"])
 def test_matched_means_se_rrms_hyperparameters(task: str) -> None:
-    matched, theirs = (PAPER.train_settings(f"{task}-{name}-s0") for name in ("trm_matched", "se_rrm"))
+    matched, theirs = (PAPER.run_settings(f"{task}-{name}-s0") for name in ("trm_matched", "se_rrm"))
     without = set() if task.startswith("arc") else {"task_types"}  # SE-RRM has no table of them elsewhere
     assert matched.train.model_dump(exclude=without) == theirs.train.model_dump(exclude=without)
     for key in ("width", "layers", "h_cycles", "l_cycles", "heads", "expansion", "attention_dropout"):
@@ -409,9 +409,9 @@ def test_several_data_sets_of_a_task_stand_side_by_side() -> None:
     params["data_sets"]["maze_11"], params["recipes"]["maze_11"] = large, params["recipes"]["maze"]
     params["runs"]["maze_11-trm-s0"] = params["runs"]["maze-trm-s0"] | {"data_set": "maze_11"}
     both = parse(Params, params, "")
-    run, scoring = both.train_settings("maze_11-trm-s0"), both.evaluate_settings("maze_11-trm-s0")
+    run, scoring = both.run_settings("maze_11-trm-s0"), both.scoring_settings("maze_11-trm-s0")
     assert (run.data_set, run.task, scoring.task) == ("maze_11", "maze", "maze")
-    assert both.train_settings("maze-trm-s0").task == "maze" and "11×11" in scoring.source
+    assert both.run_settings("maze-trm-s0").task == "maze" and "11×11" in scoring.source
     sides = [both.counts(name).side for name in ("maze", "maze_11")]
     assert sides == [8, 11]
     large["task"] = "labyrinth"

@@ -97,7 +97,7 @@ def trainer_of(run: RunSettings) -> Trainer:
 @pytest.mark.parametrize(("of", "name"), [*runs_of("laptop"), *runs_of("paper")])
 def test_training_steps_stay_on_the_device(of: str, name: str, copies: HostCopies) -> None:
     """Refills, pieces of a batch, loss, optimiser, task types, EMA: with random halting nothing waits for a GPU."""
-    run = profile(of).train_settings(name)
+    run = profile(of).run_settings(name)
     trainer = trainer_of(run)
     steps = trainer.steps()
     for _ in range(3):
@@ -110,7 +110,7 @@ def test_training_steps_stay_on_the_device(of: str, name: str, copies: HostCopie
 
 @pytest.mark.parametrize(("of", "name"), runs_of("paper"))
 def test_predictions_copy_only_the_answers(of: str, name: str, copies: HostCopies) -> None:
-    run = profile(of).train_settings(name)
+    run = profile(of).run_settings(name)
     stream = stream_of(run)
     model = model_of(run, stream).eval()
     predictor = predict.Predictor(predict.LoadedModel(model, run, {}), 2)
@@ -121,7 +121,7 @@ def test_predictions_copy_only_the_answers(of: str, name: str, copies: HostCopie
 
 def test_a_search_copies_answers_and_probabilities(copies: HostCopies) -> None:
     """Zeros are no answer, so every attempt with guesses is made."""
-    run, side = profile("laptop").train_settings("sudoku-se_rrm-s0"), 4
+    run, side = profile("laptop").run_settings("sudoku-se_rrm-s0"), 4
     task, num_symbols = TASKS["sudoku"], alphabet("sudoku", side).num_symbols
     model = model_of(run, stream_of(run)).eval()
     questions = np.full((3, side**2), task.blank, dtype=np.uint8)
@@ -139,7 +139,7 @@ def test_a_search_copies_answers_and_probabilities(copies: HostCopies) -> None:
 
 def test_votes_are_counted_from_copied_answers(tmp_path: Path, copies: HostCopies) -> None:
     questions = open_arc_evaluation(make_arrays(tmp_path / "evaluation", "evaluation"), NUM_VARIANTS)
-    run = profile("paper").train_settings("arc_agi_1-se_rrm-s0")
+    run = profile("paper").run_settings("arc_agi_1-se_rrm-s0")
     with META:
         model = empty_model(run.model, questions.num_symbols, num_task_types=questions.num_task_types)
     predictor = predict.Predictor(predict.LoadedModel(model.eval(), run, {}), 64)

@@ -142,12 +142,12 @@ def test_they_run_from_params_to_the_tables(
     write_sets(raw, sets, "sudoku", params.puzzle_settings("sudoku"))
     build(sets, arrays, "sudoku", params.array_settings("sudoku"))
     records: list[Any] = []
-    settings = params.train_settings(name)
+    settings = params.run_settings(name)
     train(settings, arrays, run, tmp_path / "scratch", HERE, records.append)
     peak = settings.train.learning_rate
     rates = [peak * (1 - step / 3 * 0.9) for step in range(3)]
     assert [record["learning_rate"] for record in records] == pytest.approx([peak, *rates])
-    scores, _ = evaluate(run, arrays, params.evaluate_settings(name), HERE)
+    scores, _ = evaluate(run, arrays, params.scoring_settings(name), HERE)
     found = scores.scored["9x9"].steps[16]
     assert 0 <= found["broken_lo"] <= found["broken"] <= found["broken_hi"] and found["broken"] > 1
     write_training_log(tmp_path / "logs" / f"{name}.csv", records)
@@ -180,7 +180,7 @@ def test_what_a_family_cannot_do_or_have_is_refused_where_it_stands(
 
 def test_a_rehearsal_shrinks_sizes_of_any_name(own: None, monkeypatch: pytest.MonkeyPatch) -> None:
     def num_loops() -> int:
-        small = miniature(parse(Params, plain(), "p"), device="cpu").train_settings("sudoku-looped-s0").model
+        small = miniature(parse(Params, plain(), "p"), device="cpu").run_settings("sudoku-looped-s0").model
         assert isinstance(small, LoopedSettings)
         return small.num_loops
 
@@ -190,7 +190,7 @@ def test_a_rehearsal_shrinks_sizes_of_any_name(own: None, monkeypatch: pytest.Mo
 
 
 def test_a_family_is_built_by_itself_and_exported_as_no_other(own: None) -> None:
-    settings = parse(Params, plain(), "p").train_settings("sudoku-looped-s0").model
+    settings = parse(Params, plain(), "p").run_settings("sudoku-looped-s0").model
     model = empty_model(settings, 11)
     assert len(model.schedule.updates) == 40, "not TRM's schedule"
     with pytest.raises(ValueError, match="family: looped "):
@@ -239,7 +239,7 @@ def changed(model: str, **train: Any) -> dict[str, Any]:
 
 def trainer(params: dict[str, Any], name: str, arrays: Path) -> Trainer:
     """The trainer of a run on the 4×4 puzzles of `arrays`."""
-    return trainer_on(arrays, parse(Params, params, "p").train_settings(name))
+    return trainer_on(arrays, parse(Params, params, "p").run_settings(name))
 
 
 def test_a_halting_rule_sees_the_change_of_the_state(arrays: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -265,7 +265,7 @@ def test_a_loss_is_trained_and_weighs_guesses(arrays: Path, monkeypatch: pytest.
     shares = {}
     for loss in ("stablemax", "softmax", "smooth", {"kind": "smooth", "smoothing": 0.5}):
         params = changed("trm", loss=loss)
-        settings = parse(Params, params, "p").train_settings("sudoku-trm-s0").train
+        settings = parse(Params, params, "p").run_settings("sudoku-trm-s0").train
         dumped = settings.model_dump(mode="json").get("loss", "stablemax")
         assert parse(type(settings), settings.model_dump(mode="json"), "again") == settings
         records = list(trainer(params, "sudoku-trm-s0", arrays).steps())
@@ -318,7 +318,7 @@ def test_a_plain_transformer_has_no_cycles_and_is_scored_once(
     model = {key: value for key, value in params["models"]["trm"].items() if key not in left_out}
     params["models"]["trm"] = model | {"family": "plain"}
     params["data_sets"]["sudoku"]["evaluate"]["headline_steps"] = 16
-    scoring = parse(Params, params, "p").evaluate_settings("sudoku-trm-s0").evaluate
+    scoring = parse(Params, params, "p").scoring_settings("sudoku-trm-s0").evaluate
     assert (scoring.steps, scoring.steps_of_headline) == ((1,), 1)
     assert scoring.test_time_compute is not None and scoring.test_time_compute.max_steps == (1,)
     made = trainer(params, "sudoku-trm-s0", arrays)

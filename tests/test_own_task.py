@@ -91,7 +91,7 @@ def test_a_task_of_ones_own_is_trained_scored_and_tabulated(latin: str, tmp_path
     assert are_latin(questions, answers).all()
     assert len(np.unique(answers, axis=0)) > stream.num_examples, "with their images"
     name = f"{latin}-trm-s0"
-    settings, asked = params.train_settings(name), params.evaluate_settings(name)
+    settings, asked = params.run_settings(name), params.scoring_settings(name)
     records = list[Record]()
     train(settings, arrays, run, tmp_path / "scratch", Execution(device="cpu"), records.append)
     write_training_log(tmp_path / "logs" / f"{name}.csv", records)

@@ -107,7 +107,7 @@ def import_checkpoint(
     params = open_project(profile).params
     if name not in params.runs:
         raise typer.BadParameter(f"{name!r} is not a run of profile {params.profile}", param_hint="--run")
-    config = import_checkpoint(file, params.train_settings(name), target, replaces=is_forced)
+    config = import_checkpoint(file, params.run_settings(name), target, replaces=is_forced)
     typer.echo(f"{target}: {name} with {config['parameters']:,} parameters")
 
 

@@ -139,8 +139,8 @@ class Params(Settings):
                 self.recipes.get(run.data_set, {}),
                 f"in recipes.{run.data_set}",
             )
-            self.train_settings(name)
-            self.evaluate_settings(name)
+            self.run_settings(name)
+            self.scoring_settings(name)
         names: dict[tuple[str, str, int], str] = {}
         for name, key in self.run_keys().items():
             if names.setdefault(key, name) != name:
@@ -239,7 +239,7 @@ class Params(Settings):
         _check_known("ENTRY", [name], self.tests, "an entry of tests")
         return self.tests[name]
 
-    def train_settings(self, name: str) -> RunSettings:
+    def run_settings(self, name: str) -> RunSettings:
         """The settings of a run's training, composed."""
         _check_known("RUN", [name], self.runs, "an entry of runs")
         return self._compose(self.runs[name], name)
@@ -247,9 +247,9 @@ class Params(Settings):
     def settings_of_plain_run(self, data_set: str, family: str) -> RunSettings | None:
         """The settings of run `<data_set>-<family>-s0`, by convention one without changes; None if there is none."""
         name = f"{data_set}-{family}-s0"
-        return self.train_settings(name) if name in self.runs else None
+        return self.run_settings(name) if name in self.runs else None
 
-    def evaluate_settings(self, name: str) -> ScoringSettings:
+    def scoring_settings(self, name: str) -> ScoringSettings:
         """The settings of a run's evaluation, composed."""
         _check_known("RUN", [name], self.runs, "an entry of runs")
         run = self.runs[name]

@@ -83,7 +83,7 @@ def test_settings_are_composed_as_for_a_training(name: str) -> None:
     values = params.model_dump(mode="json")
     for run_name in params.runs:
         composed_values = composed(used_values(values, run_name))
-        settings = flat(params.train_settings(run_name).model_dump(mode="json"))
+        settings = flat(params.run_settings(run_name).model_dump(mode="json"))
         sections = ("model.", "train.")
         for key in [key for key in composed_values if key.startswith(sections) and key in settings]:
             assert settings[key] == SHIFTED or composed_values[key] == settings[key], (run_name, key)

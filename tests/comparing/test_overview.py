@@ -103,7 +103,7 @@ def test_the_estimates_of_the_peers_are_what_their_settings_give():
         estimates = {
             row["system"].partition(",")[2]: float(row["training FLOPs"]) for row in csv.DictReader(file)
         }
-    run = read_params(ROOT / "profiles/paper.yaml").train_settings("sudoku-trm_mlp-s0")
+    run = read_params(ROOT / "profiles/paper.yaml").run_settings("sudoku-trm_mlp-s0")
     model = run.model.model_copy(update={"h_cycles": 6, "l_cycles": 9})
     assert estimates[" four seeds"] == pytest.approx(
         8000 * 384 * flops(model, run.train.halting, num_symbols=11, num_positions=81), rel=0.005

@@ -28,7 +28,7 @@ RUN = "sudoku-trm-s0"
 
 
 def run_of(profile: str, name: str = RUN, **train: Any) -> RunSettings:
-    run = read_params(ROOT / "profiles" / f"{profile}.yaml").train_settings(name)
+    run = read_params(ROOT / "profiles" / f"{profile}.yaml").run_settings(name)
     return run.model_copy(update={"train": run.train.model_copy(update=train)})
 
 

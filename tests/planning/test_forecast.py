@@ -73,17 +73,17 @@ def test_equivariance_takes_the_steps_of_a_family_with_fixed_steps(
 def test_larger_mazes_count_for_every_model_that_takes_them() -> None:
     """The alphabet of mazes is that of every size, so only learned positions and TRM's MLP refuse larger ones."""
     params = profile("ci")
-    scoring_settings = params.evaluate_settings("maze-trm-s0")
+    scoring_settings = params.scoring_settings("maze-trm-s0")
 
     def grows(**changes: Any) -> bool:
-        run = params.train_settings("maze-trm-s0")
+        run = params.run_settings("maze-trm-s0")
         run = run.model_copy(update={"model": run.model.model_copy(update=changes)})
         one, two = (
             evaluation_flops(run, Counts(6, 8, sizes), scoring_settings) for sizes in ({6: 9}, {6: 9, 10: 9})
         )
         return two > one
 
-    alone = evaluation_flops(params.train_settings("maze-trm-s0"), Counts(6, 8, {}), scoring_settings)
+    alone = evaluation_flops(params.run_settings("maze-trm-s0"), Counts(6, 8, {}), scoring_settings)
     assert alone == 0, "no test set of the size trained on"
     assert grows(mixer="attention", positions="rope2d")
     assert not grows(mixer="mlp") and not grows(mixer="attention", positions="learned")

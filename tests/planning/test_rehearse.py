@@ -37,14 +37,14 @@ def test_a_miniature_changes_only_sizes(path: Path, tmp_path: Path) -> None:
     small = miniature(params, device="cpu")
     assert list(small.runs) == list(params.runs) and small.data_sets.keys() == params.data_sets.keys()
     for name in params.runs:
-        settings = small.train_settings(name)
-        assert shape(settings) == shape(params.train_settings(name))
+        settings = small.run_settings(name)
+        assert shape(settings) == shape(params.run_settings(name))
         assert (settings.train.num_optimiser_steps(1000), settings.model.width, settings.train.init_from) == (
             3,
             16,
             None,
         )
-        assert settings.train.precision == small.evaluate_settings(name).evaluate.precision == "float32"
+        assert settings.train.precision == small.scoring_settings(name).evaluate.precision == "float32"
     for data_set in params.data_sets:
         kinds = {value.data_sets[data_set].download["source"]["kind"] for value in (params, small)}
         assert len(kinds) == 1
@@ -68,7 +68,7 @@ def test_headline_steps_of_a_task_and_of_a_run_are_rehearsed(steps: list[int]) -
     values["runs"]["sudoku-trm-s0"]["changes"] = {"evaluate.headline_steps": steps[2]}
     small = miniature(Params.model_validate(values), device="cpu")
     for name in ("sudoku-trm-s0", "sudoku-hrm-s0"):
-        settings = small.evaluate_settings(name).evaluate
+        settings = small.scoring_settings(name).evaluate
         assert settings.steps_of_headline in settings.steps and max(settings.steps) == 3
 
 

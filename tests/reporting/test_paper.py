@@ -138,7 +138,7 @@ def test_profile_paper_has_the_printed_hyperparameters():
     for line in HYPERPARAMETERS.strip().splitlines():
         task, key, *printed = line.split()
         for model, value in zip(("hrm", "trm", "se_rrm"), printed, strict=True):
-            setting = PARAMS.train_settings(f"{task}-{model}-s0").model_dump(mode="json")
+            setting = PARAMS.run_settings(f"{task}-{model}-s0").model_dump(mode="json")
             for part in key.split("."):
                 setting = setting.get(part, "-")
             assert str(setting) == value, (line, model)

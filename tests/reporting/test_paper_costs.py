@@ -19,7 +19,7 @@ def paper() -> Params:
 def test_the_committed_counts_are_those_of_the_code(paper: Params) -> None:
     """`make docs` writes them."""
     assert read_counted() == {
-        name: count(paper.train_settings(name), paper.counts(run.data_set).side)
+        name: count(paper.run_settings(name), paper.counts(run.data_set).side)
         for name, run in paper.runs.items()
     }
 

@@ -108,7 +108,7 @@ def test_the_code_of_runs_is_what_their_stage_imports(part: str, stage: str) -> 
         params = read_params(ROOT / "profiles" / f"{profile}.yaml")
         for name in params.runs:
             listed |= {
-                line.split()[1] for line in used_code(params.train_settings(name), part) if ": " not in line
+                line.split()[1] for line in used_code(params.run_settings(name), part) if ": " not in line
             }
     files = {f"src/{name}" if name.startswith("serrm") else name for name in listed}
     assert not [name for name in files if not covered(name, code_deps("hash_code"))]
@@ -126,5 +126,5 @@ def test_an_edit_of_what_only_commands_use_runs_no_stage(package: str) -> None:
     assert not any(covered(folder, {dep}) or covered(dep, {folder}) for dep in deps)
     params = read_params(ROOT / "profiles" / "ci.yaml")
     for name in params.runs:
-        lines = [line for part in OF_RUNS for line in used_code(params.train_settings(name), part)]
+        lines = [line for part in OF_RUNS for line in used_code(params.run_settings(name), part)]
         assert not any(f" serrm/{package}/" in line for line in lines)

@@ -414,7 +414,7 @@ def test_a_run_tells_its_experiment_its_changes_and_its_machine(
     params = (Path(__file__).parents[2] / "profiles" / "ci.yaml").read_text()
     (root / "params.yaml").write_text(params.replace("profile: ci", f"profile: {made.layout.profile}"))
     monkeypatch.setattr(description, "git", lambda *_: (root / "params.yaml").read_text())
-    committed = read_params(root / "params.yaml").train_settings("sudoku-trm-s0")
+    committed = read_params(root / "params.yaml").run_settings("sudoku-trm-s0")
     train = committed.train.model_copy(update={"steps": 7})
     monkeypatch.setenv("DVC_EXP_NAME", "short")
     with log_training(made.layout, "sudoku-trm-s0", committed.model_copy(update={"train": train})):

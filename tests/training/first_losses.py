@@ -42,7 +42,7 @@ def first_losses(profile: str, mirror: Path | None, folder: Path) -> str:
     fetch(task, settings.source, folder / "raw", settings.seed, folder / "downloads")
     write_sets(folder / "raw", folder / "sets", task, params.puzzle_settings(entry))
     build(folder / "sets", folder / "arrays", task, params.array_settings(entry))
-    run = params.train_settings(name)
+    run = params.run_settings(name)
     recipe = run.train.model_copy(update={"precision": "float32", "log_every": 1})
     run = run.model_copy(update={"train": recipe})
     training = TrainingRun(run, folder / "arrays", folder / "scratch", Execution(device="cpu", threads=1))

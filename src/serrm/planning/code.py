@@ -101,12 +101,12 @@ def write_hashes(params: Params, target: Path) -> None:
     """Write the files `RUN`.training and `RUN`.scoring of every run to the folder `target`."""
     with new_directory(target) as folder:
         for name in params.runs:
-            run = params.train_settings(name)
+            run = params.run_settings(name)
             for stage in STAGES:
                 lines = used_code(run, stage)
                 if stage == "scoring":
                     # If a test set is removed from params.yaml, its folder stays, so only this line tells DVC.
-                    lines.append(f"tests: {', '.join(params.evaluate_settings(name).tests)}")
+                    lines.append(f"tests: {', '.join(params.scoring_settings(name).tests)}")
                 (folder / f"{name}.{stage}").write_text("".join(f"{line}\n" for line in lines))
 
 

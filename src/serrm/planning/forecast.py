@@ -62,12 +62,12 @@ def stages_of(params: Params) -> Stages:
     stages |= {name: Stage([]) for name in test_stages}
     own_runs = f"{params.profile}/runs/"
     for name, run in params.runs.items():
-        settings_and_counts = params.train_settings(name), params.counts(run.data_set)
+        settings_and_counts = params.run_settings(name), params.counts(run.data_set)
         after = [CODE_STAGE, f"build_arrays@{run.data_set}"]
         if run.init.startswith(own_runs):
             after.append(f"train@{run.init.removeprefix(own_runs)}")
         stages[f"train@{name}"] = Stage(after, partial(training_flops, *settings_and_counts))
-        evaluation = partial(evaluation_flops, *settings_and_counts, params.evaluate_settings(name))
+        evaluation = partial(evaluation_flops, *settings_and_counts, params.scoring_settings(name))
         tests = [stage for stage, data_set in test_stages.items() if data_set == run.data_set]
         stages[f"evaluate@{name}"] = Stage([f"train@{name}", *tests], evaluation)
     return stages
@@ -197,7 +197,7 @@ def rate_of(params: Params, stages: Stages, execution: Execution, tflops: float 
     from serrm.training.trial import seconds_of_step
 
     longest_stage = max(flops, key=lambda name: flops[name])
-    run_settings = params.train_settings(longest_stage.partition("@")[2])
+    run_settings = params.run_settings(longest_stage.partition("@")[2])
     device = prepare_device(execution.device, execution.threads)
     side, train = params.counts(run_settings.data_set).side, run_settings.train
     precision = resolved_precision(train.precision, device)

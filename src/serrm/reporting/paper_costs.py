@@ -47,7 +47,7 @@ def paper_costs(paper_params: Params) -> Callable[[str, str], Cost | None]:
         name = names.get((task, variant))
         if name is None:
             return None
-        run, counts = paper_params.train_settings(name), paper_params.counts(task)
+        run, counts = paper_params.run_settings(name), paper_params.counts(task)
         counted = known.get(name)
         if counted is None or counted.settings != _hash(run, counts.side):
             counted = count(run, counts.side)
@@ -75,7 +75,7 @@ def read_counted() -> dict[str, CountedRun]:
 def write_counted(paper_params: Params) -> None:
     """Count all runs of profile `paper` and write the file."""
     counted = {
-        name: count(paper_params.train_settings(name), paper_params.counts(run.data_set).side)._asdict()
+        name: count(paper_params.run_settings(name), paper_params.counts(run.data_set).side)._asdict()
         for name, run in paper_params.runs.items()
     }
     write_whole(Path(__file__).with_name(FILE), json_text(counted))

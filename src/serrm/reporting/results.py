@@ -285,7 +285,7 @@ def make_report(
     """
     settings, from_paper, flops_of, flops_of_optimiser = {}, {}, {}, {}
     for name in params.runs:
-        run = params.train_settings(name)
+        run = params.run_settings(name)
         key, paper = (
             (run.data_set, run.variant),
             paper_params.settings_of_plain_run(run.task, run.model.family),

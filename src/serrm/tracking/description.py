@@ -44,7 +44,7 @@ def changed_settings(root: Path, name: str, settings: RunSettings) -> list[str]:
         return []
     if name not in committed.runs:
         return [NEW]
-    before, now = (flat(run) for run in (committed.train_settings(name), settings))
+    before, now = (flat(run) for run in (committed.run_settings(name), settings))
     keys = [key for key in now | before if before.get(key) != now.get(key)]
     return [f"{key}: {now.get(key)} instead of {before.get(key)}" for key in keys]
 
