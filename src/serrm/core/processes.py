@@ -101,8 +101,8 @@ ALONE = Processes()
 
 
 def under_torchrun() -> bool:
-    """True in a process started by torchrun, or by a cluster that sets the same variables."""
-    return all(name in os.environ for name in TORCHRUN)
+    """True in one of several processes started by torchrun, or by a cluster that sets the same variables."""
+    return all(name in os.environ for name in TORCHRUN) and os.environ["WORLD_SIZE"] != "1"
 
 
 def is_first_of_torchrun() -> bool:
