@@ -1,10 +1,8 @@
 """data/<profile>/puzzles → data/<profile>/arrays/<data_set>: memory-mapped tokens, to train and to be tested on."""
 
-from pathlib import Path
-
 import typer
 
-from serrm.core.project import PARAMS, Layout
+from serrm.core.project import Layout
 
 
 def build_arrays(
@@ -15,13 +13,13 @@ def build_arrays(
     Example: python -m stages build_arrays sudoku
     """
     from serrm.arrays.build import build
-    from serrm.config import read_params
+    from stages.inputs import unedited
 
-    params = read_params(Path(PARAMS))
-    layout = Layout(params.profile)
-    build(
-        layout.puzzles / data_set,
-        layout.arrays / data_set,
-        params.task_of(data_set),
-        params.array_settings(data_set),
-    )
+    with unedited("build_arrays", data_set) as inputs:
+        layout = Layout(inputs.params.profile)
+        build(
+            layout.puzzles / data_set,
+            layout.arrays / data_set,
+            inputs.params.task_of(data_set),
+            inputs.params.array_settings(data_set),
+        )

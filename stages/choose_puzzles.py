@@ -4,11 +4,9 @@ Chooses the puzzles to train on and to score. There is one file per set; of ARC-
 sets.
 """
 
-from pathlib import Path
-
 import typer
 
-from serrm.core.project import PARAMS, Layout
+from serrm.core.project import Layout
 
 
 def choose_puzzles(
@@ -18,14 +16,14 @@ def choose_puzzles(
 
     Example: python -m stages choose_puzzles sudoku
     """
-    from serrm.config import read_params
     from serrm.datasets.sets import write_sets
+    from stages.inputs import unedited
 
-    params = read_params(Path(PARAMS))
-    layout = Layout(params.profile)
-    write_sets(
-        layout.raw / data_set,
-        layout.puzzles / data_set,
-        params.task_of(data_set),
-        params.puzzle_settings(data_set),
-    )
+    with unedited("choose_puzzles", data_set) as inputs:
+        layout = Layout(inputs.params.profile)
+        write_sets(
+            layout.raw / data_set,
+            layout.puzzles / data_set,
+            inputs.params.task_of(data_set),
+            inputs.params.puzzle_settings(data_set),
+        )

@@ -1,10 +1,8 @@
 """Source → data/<profile>/raw/<data_set>: the publishers' files, or generated ones in forms that later stages read."""
 
-from pathlib import Path
-
 import typer
 
-from serrm.core.project import PARAMS, Layout
+from serrm.core.project import Layout
 
 
 def download(
@@ -14,15 +12,15 @@ def download(
 
     Example: python -m stages download sudoku
     """
-    from serrm.config import read_params
     from serrm.sources.download import fetch
+    from stages.inputs import unedited
 
-    params = read_params(Path(PARAMS))
-    layout, settings = Layout(params.profile), params.download_settings(data_set)
-    fetch(
-        params.task_of(data_set),
-        settings.source,
-        layout.raw / data_set,
-        settings.seed,
-        layout.scratch / "downloads" / data_set,  # data sets made at the same time may share a file
-    )
+    with unedited("download", data_set) as inputs:
+        layout, settings = Layout(inputs.params.profile), inputs.params.download_settings(data_set)
+        fetch(
+            inputs.params.task_of(data_set),
+            settings.source,
+            layout.raw / data_set,
+            settings.seed,
+            layout.scratch / "downloads" / data_set,  # data sets made at the same time may share a file
+        )

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import typer
 
-from serrm.core.project import PARAMS, Layout
+from serrm.core.project import Layout
 
 
 def evaluate(
@@ -20,28 +20,36 @@ def evaluate(
 
     Example: python -m stages evaluate sudoku-se_rrm-s0
     """
-    from serrm.config import read_execution, read_params
+    from serrm.config import read_execution
     from serrm.core.processes import is_first_of_torchrun, run_by_torchrun, under_torchrun
     from serrm.core.provenance import current_provenance, read_provenance, write_provenance
+    from serrm.inference.evaluate import check_origin
     from serrm.inference.evaluate import evaluate as evaluate_run
     from serrm.inference.summary import score_line
     from serrm.scoring.schema import write_evaluation
     from serrm.tracking.client import log_evaluation
+    from stages.inputs import unedited
 
-    params = read_params(Path(PARAMS))
-    layout, run = Layout(params.profile), params.scoring_settings(name)
     execution = read_execution(Path())
     if execution.processes > 1 and not under_torchrun():
         sys.exit(run_by_torchrun(execution.processes, module="stages"))
-    start = time.monotonic()
-    scores, gallery = evaluate_run(layout.runs / name, layout.arrays / run.data_set, run, execution)
-    if not is_first_of_torchrun():
-        return
-    gallery.write(layout.predictions / name)
-    write_evaluation(layout.scores / f"{name}.json", scores)
-    seconds, provenance_file = round(time.monotonic() - start, 1), layout.provenance / f"{name}.json"
-    write_provenance(provenance_file, "evaluation", {**current_provenance(layout.root), "seconds": seconds})
-    log_evaluation(layout, name)
-    training = read_provenance(provenance_file).get("training", {})  # not known after a `dvc pull`
+    with unedited("evaluate", name) as inputs:
+        params, layout = inputs.params, Layout(inputs.params.profile)
+        run = params.scoring_settings(name)
+        checkpoint, arrays = layout.runs / name, layout.arrays / run.data_set
+        check_origin(checkpoint, params.run_settings(name), arrays)
+        start = time.monotonic()
+        scores, gallery = evaluate_run(checkpoint, arrays, run, execution)
+        if not is_first_of_torchrun():
+            return
+        inputs.check()
+        gallery.write(layout.predictions / name)
+        write_evaluation(layout.scores / f"{name}.json", scores)
+        seconds, weights = round(time.monotonic() - start, 1), scores.training.weights_sha256
+        assert weights is not None
+        facts = {**current_provenance(layout.root), "seconds": seconds}
+        write_provenance(layout.provenance, weights, "evaluation", facts)
+        log_evaluation(layout, name)
+    training = read_provenance(layout.provenance, weights).get("training", {})  # not known after a `dvc pull`
     line = score_line(scores, training.get("seconds", 0.0) + seconds)
     logging.getLogger(__name__).info("%s", line)

@@ -1,8 +1,6 @@
 """The package's code → data/<profile>/code/<run>.{training,scoring}: the hashes of what each run uses."""
 
-from pathlib import Path
-
-from serrm.core.project import PARAMS, Layout
+from serrm.core.project import Layout
 
 
 def hash_code() -> None:
@@ -10,8 +8,8 @@ def hash_code() -> None:
 
     Example: python -m stages hash_code
     """
-    from serrm.config import read_params
     from serrm.planning.code import write_hashes
+    from stages.inputs import unedited
 
-    params = read_params(Path(PARAMS))
-    write_hashes(params, Layout(params.profile).code)
+    with unedited("hash_code") as inputs:
+        write_hashes(inputs.params, Layout(inputs.params.profile).code)

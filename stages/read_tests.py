@@ -1,10 +1,8 @@
 """A user's file → data/<profile>/arrays/<data_set>/test/files/<entry>: a test set, on which nothing is trained."""
 
-from pathlib import Path
-
 import typer
 
-from serrm.core.project import PARAMS, Layout
+from serrm.core.project import Layout
 
 
 def read_tests(
@@ -14,10 +12,10 @@ def read_tests(
 
     Example: python -m stages read_tests mine
     """
-    from serrm.config import read_params
     from serrm.reading.sets import write_test_set
+    from stages.inputs import unedited
 
-    params = read_params(Path(PARAMS))
-    tests = params.test_settings(name)
-    target = Layout(params.profile).file_sets(tests.data_set) / name
-    write_test_set(tests.file, target, name, params.task_of(tests.data_set), tests.num_puzzles)
+    with unedited("read_tests", name) as inputs:
+        tests = inputs.params.test_settings(name)
+        target = Layout(inputs.params.profile).file_sets(tests.data_set) / name
+        write_test_set(tests.file, target, name, inputs.params.task_of(tests.data_set), tests.num_puzzles)

@@ -7,7 +7,7 @@ from datetime import date
 from importlib.metadata import version
 from pathlib import Path
 
-from serrm.core.project import PAPER, PARAMS, PROFILES, Layout, current_commit
+from serrm.core.project import PAPER, PROFILES, Layout, current_commit
 
 
 def tabulate() -> None:
@@ -18,16 +18,22 @@ def tabulate() -> None:
     from serrm.config import read_params
     from serrm.core.provenance import read_provenance
     from serrm.reporting.report import Inputs, write_report
-    from serrm.reporting.results import make_report, read_runs
+    from serrm.reporting.results import check_settings, make_report, read_runs
+    from stages.inputs import unedited
 
-    params, paper_params = read_params(Path(PARAMS)), read_params(Path(PROFILES) / f"{PAPER}.yaml")
-    layout, (commit, has_changes) = Layout(params.profile), current_commit(Path())
-    build_facts = {
-        "date": f"{date.today():%d %B %Y}".lstrip("0"),
-        "commit": f"{commit}, with changes" if has_changes else commit,
-    }
-    page_facts = build_facts | {name: version(name) for name in ("serrm", "torch", "numpy")}
-    report = make_report(params, paper_params, read_runs(params, layout.scores))
-    provenance = {name: read_provenance(layout.provenance / f"{name}.json") for name in params.runs}
-    inputs = Inputs(layout.predictions, layout.logs, provenance, page_facts)
-    write_report(report, layout.reports, layout.exports, inputs)
+    with unedited("tabulate") as inputs:
+        params, paper_params = inputs.params, read_params(Path(PROFILES) / f"{PAPER}.yaml")
+        layout, (commit, has_changes) = Layout(params.profile), current_commit(Path())
+        build_facts = {
+            "date": f"{date.today():%d %B %Y}".lstrip("0"),
+            "commit": f"{commit}, with changes" if has_changes else commit,
+        }
+        page_facts = build_facts | {name: version(name) for name in ("serrm", "torch", "numpy")}
+        runs = read_runs(params, layout.scores)
+        check_settings(params, runs)
+        report = make_report(params, paper_params, runs)
+        provenance = {
+            run.name: read_provenance(layout.provenance, run.training.weights_sha256) for run in runs
+        }
+        page_inputs = Inputs(layout.predictions, layout.logs, provenance, page_facts)
+        write_report(report, layout.reports, layout.exports, page_inputs)

@@ -26,7 +26,7 @@ from serrm.puzzles.tasks import grid_task
 from serrm.training.checkpoint import write_checkpoint
 from serrm.training.loop import Trainer
 from serrm.training.run import train
-from serrm.training.settings import RunSettings
+from serrm.training.settings import CheckpointConfig, RunSettings
 from tests.drawn import seeded
 
 torch.set_num_threads(1)
@@ -223,6 +223,12 @@ def trained(make_run: MakeRun, make_arrays: MakePath, tmp_path_factory: pytest.T
     return make
 
 
+def config_of(run: RunSettings, **facts: Any) -> CheckpointConfig:
+    """The config.json of a checkpoint that nobody trained, for 9×9 Sudoku unless the facts say otherwise."""
+    usual = {"num_symbols": 11, "side": 9, "parameters": 1, "parameters_with_task_types": 2}
+    return CheckpointConfig(run=run, **{**usual, **facts})
+
+
 @pytest.fixture(scope="session")
 def untrained(make_run: MakeRun) -> MakeModel:
     """A shallow model of `make_run` with random weights for 9×9 Sudoku, or as its alphabet and config.json say."""
@@ -237,8 +243,7 @@ def untrained(make_run: MakeRun) -> MakeModel:
             num_positions=81,
             num_task_types=3 * (run.arrays.num_augmentations + 1),
         )
-        facts = {"num_symbols": num_symbols, "side": 9, "parameters": 1, "parameters_with_task_types": 2}
-        return LoadedModel(built.eval(), run, {**facts, "run": run.model_dump(mode="json"), **(config or {})})
+        return LoadedModel(built.eval(), config_of(run, num_symbols=num_symbols, **(config or {})))
 
     return make
 

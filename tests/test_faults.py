@@ -10,18 +10,18 @@ from benchmarks.fault_project import Project
 from serrm.arrays.build import build_grid_arrays
 from serrm.core.provenance import write_provenance
 from serrm.training.checkpoint import write_checkpoint
-from tests.conftest import MakePath
+from tests.conftest import MakePath, MakeRun, config_of
 from tests.training.running import files_limited
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Project:
+def project(tmp_path: Path, make_run: MakeRun) -> Project:
     """Some files as the pipeline writes them."""
-    write_checkpoint(tmp_path / "data" / "ci" / "runs" / "run", {"a": zeros(9)}, None, {})
+    write_checkpoint(tmp_path / "data" / "ci" / "runs" / "run", {"a": zeros(9)}, None, config_of(make_run()))
     metrics = tmp_path / "reports" / "ci" / "metrics.json"
     metrics.parent.mkdir(parents=True)
     metrics.write_text("{}")
-    write_provenance(tmp_path / "data" / "ci" / "machine" / "run.json", "training", {"seconds": 3.0})
+    write_provenance(tmp_path / "data" / "ci" / "machine", "run", "training", {"seconds": 3.0})
     np.save(tmp_path / "data" / "a.npy", np.arange(9))
     (tmp_path / "reports" / "ci" / "a.svg").write_text("<svg></svg>")
     return Project(tmp_path)
@@ -51,7 +51,7 @@ def test_a_full_disk_leaves_no_arrays(make_arrays: MakePath, tmp_path: Path) -> 
 
 def test_results_are_without_the_clock(project: Project) -> None:
     known = project.results()
-    write_provenance(project.root / "data" / "ci" / "machine" / "run.json", "training", {"seconds": 4.0})
+    write_provenance(project.root / "data" / "ci" / "machine", "run", "training", {"seconds": 4.0})
     assert project.results() == known
     (project.root / "reports" / "ci" / "metrics.json").write_text("[]")
     assert project.results() != known

@@ -26,6 +26,7 @@ from serrm.puzzles.tasks import TASKS, alphabet
 from serrm.scoring.schema import TaskTypeRow
 from serrm.training.loop import Trainer
 from serrm.training.settings import RunSettings
+from tests.conftest import config_of
 from tests.inference.test_votes import NUM_VARIANTS, make_arrays
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -113,7 +114,7 @@ def test_predictions_copy_only_the_answers(of: str, name: str, copies: HostCopie
     run = profile(of).run_settings(name)
     stream = stream_of(run)
     model = model_of(run, stream).eval()
-    predictor = predict.Predictor(predict.LoadedModel(model, run, {}), 2)
+    predictor = predict.Predictor(predict.LoadedModel(model, config_of(run)), 2)
     found = list(predictor.batches(replace(stream, num_examples=5), (1, 2), "test"))
     assert copies.num == len(found) > 1
     assert {each.predictions.shape[1] for each in found} == {SIDE**2}
@@ -142,7 +143,7 @@ def test_votes_are_counted_from_copied_answers(tmp_path: Path, copies: HostCopie
     run = profile("paper").run_settings("arc_agi_1-se_rrm-s0")
     with META:
         model = empty_model(run.model, questions.num_symbols, num_task_types=questions.num_task_types)
-    predictor = predict.Predictor(predict.LoadedModel(model.eval(), run, {}), 64)
+    predictor = predict.Predictor(predict.LoadedModel(model.eval(), config_of(run)), 64)
     for task_type in get_args(TaskTypeRow):
         tallies = count_votes(predictor, questions, (1,), task_type=task_type)
         assert tallies[1].scores()["pass_at_1"] == 0

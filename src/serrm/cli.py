@@ -108,7 +108,7 @@ def import_checkpoint(
     if name not in params.runs:
         raise typer.BadParameter(f"{name!r} is not a run of profile {params.profile}", param_hint="--run")
     config = import_checkpoint(file, params.run_settings(name), target, replaces=is_forced)
-    typer.echo(f"{target}: {name} with {config['parameters']:,} parameters")
+    typer.echo(f"{target}: {name} with {config.parameters:,} parameters")
 
 
 @app.command()

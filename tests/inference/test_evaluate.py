@@ -12,6 +12,7 @@ from torch import Tensor
 
 from serrm.arrays.stream import Examples, PuzzleArrays, open_arrays
 from serrm.core.execution import Execution
+from serrm.core.files import hash_file
 from serrm.drawing.puzzles import read_examples
 from serrm.inference.evaluate import evaluate, score_set
 from serrm.inference.gallery import Gallery
@@ -98,12 +99,14 @@ def test_the_metric_file_is_complete_with_a_point_of_the_curve_for_every_snapsho
     result = evaluate(checkpoint, arrays, scoring(curve_puzzles=5), CPU_ONLY)[0]
     loaded = load_model(checkpoint, CPU)
     config = loaded.config
-    num = config["parameters"]
+    num = config.parameters
     assert result.model_info == ModelInfo(family="se_rrm", parameters=num, parameters_with_task_types=num)
-    assert result.training.settings_digest == loaded.settings.digest()
-    assert (result.training.steps, result.training.flops) == (6, config["training"]["flops"])
+    assert result.training.settings_digest == loaded.settings.digest() == config.settings_digest
+    assert result.training.weights_sha256 == hash_file(checkpoint / "model.safetensors")
+    assert config.training is not None
+    assert (result.training.steps, result.training.flops) == (6, config.training.flops)
     assert "float32" in (result.training.arithmetic or "") and result.arithmetic == result.training.arithmetic
-    assert (result.data.train_puzzles, result.data.side, result.data.hash) == (8, 4, config["data_hash"])
+    assert (result.data.train_puzzles, result.data.side, result.data.hash) == (8, 4, config.data_hash)
     assert result.name == "sudoku-tiny-s0" and result.set_of_trained_size == "4x4"
     assert list(result.sets) == list(result.scored) == ["4x4", "9x9"]
     for part in result.scored.values():

@@ -1,6 +1,8 @@
 """Predictions at several depths come from one pass, in which the state goes on."""
 
+import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -56,7 +58,7 @@ def checkpoint(trained: MakePath) -> Path:
 
 def test_a_checkpoint_is_loaded_with_its_ema_weights(checkpoint: Path, tokens: Tensor) -> None:
     loaded = load_model(checkpoint, CPU)
-    assert loaded.settings.variant == "tiny" and loaded.config["side"] == 4
+    assert loaded.settings.variant == "tiny" and loaded.config.side == 4
     weights = loaded.model.state_dict()
     assert all(torch.equal(weights[name], value) for name, value in ckpt.read_weights(checkpoint).items())
     raw = torch.load(checkpoint / ckpt.STATE, weights_only=True)["weights"]
@@ -68,20 +70,32 @@ def test_weights_of_another_model_are_refused(checkpoint: Path, tmp_path: Path) 
     config = ckpt.read_config(checkpoint)
     with pytest.raises(ValueError, match=re.escape(str(tmp_path))):
         load_model(tmp_path, CPU)
-    config["run"]["model"]["width"] = 64
+    model = config.run.model.model_copy(update={"width": 64})
+    config = config.model_copy(update={"run": config.run.model_copy(update={"model": model})})
     ckpt.write_checkpoint(tmp_path / "other", ckpt.read_weights(checkpoint), None, config)
     with pytest.raises(ValueError, match=re.escape(str(tmp_path / "other"))):
         load_model(tmp_path / "other", CPU)
 
 
-def test_a_config_with_the_earlier_names_of_data_set_and_task_is_refused(
-    checkpoint: Path, tmp_path: Path
-) -> None:
-    """They were `task` and `kind`."""
-    config = ckpt.read_config(checkpoint)
-    run = config["run"]
-    config["run"] = {"kind": run.pop("task"), "task": run.pop("data_set"), **run}
-    ckpt.write_checkpoint(tmp_path / "early", ckpt.read_weights(checkpoint), None, config)
-    with pytest.raises(ValueError, match=r"early: settings\.data_set: ") as refused:
-        load_model(tmp_path / "early", CPU)
+@pytest.mark.parametrize("key", ["side", "extra"])
+def test_a_config_of_another_schema_is_refused_by_its_key(checkpoint: Path, tmp_path: Path, key: str) -> None:
+    damaged = tmp_path / "other"
+    shutil.copytree(checkpoint, damaged)
+    values = json.loads((damaged / ckpt.CONFIG).read_text())
+    values = {name: value for name, value in values.items() if name != key} | (
+        {key: 1} if key == "extra" else {}
+    )
+    (damaged / ckpt.CONFIG).write_text(json.dumps(values))
+    ckpt.write_sums(damaged)
+    with pytest.raises(ValueError, match=rf"other: config\.json\.{key}: ") as refused:
+        load_model(damaged, CPU)
     assert "\n" not in str(refused.value)
+
+
+def test_a_checkpoint_without_the_digest_of_its_settings_is_read(checkpoint: Path, tmp_path: Path) -> None:
+    earlier = tmp_path / "earlier"
+    shutil.copytree(checkpoint, earlier)
+    values = json.loads((earlier / ckpt.CONFIG).read_text())
+    del values["settings_digest"]
+    (earlier / ckpt.CONFIG).write_text(json.dumps(values))
+    assert ckpt.read_config(earlier) == ckpt.read_config(checkpoint)

@@ -18,7 +18,7 @@ from serrm.puzzles.sudoku.data import generate_puzzles
 from serrm.puzzles.tasks import TASKS
 from serrm.scoring.metrics import wilson
 from serrm.training.stablemax import Stablemax
-from tests.conftest import TRM_CHANGES, MakePath, MakeRun
+from tests.conftest import TRM_CHANGES, MakePath, MakeRun, config_of
 from tests.drawn import CPU
 from tests.oracle import make_oracle
 
@@ -36,7 +36,7 @@ def needed(question: np.ndarray[Any, Any]) -> int:
 def oracle(make_run: MakeRun) -> LoadedModel:
     settings = make_run()
     model = make_oracle(empty_model(settings.model, 6), lambda question, _: needed(question))
-    return LoadedModel(model, settings, {})
+    return LoadedModel(model, config_of(settings))
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ from serrm.models.build import build_model
 from serrm.models.recurrence import RecurrentModel, StepOutput
 from serrm.puzzles.arc.grids import Collection, Pair, PairName, RuleFacts
 from serrm.scoring.schema import ScoredSet
-from tests.conftest import MakeRun, scoring
+from tests.conftest import MakeRun, config_of, scoring
 from tests.drawn import seeded
 from tests.references import write_arc_arrays
 
@@ -95,7 +95,7 @@ def loaded(arrays: Path, make_run: MakeRun) -> LoadedModel:
     """Knows the first of three test inputs, one of the two of its puzzle, from two steps on."""
     model: Any = Knows(open_arc_evaluation(arrays, NUM_VARIANTS), known=[0], depth=2)
     settings = make_run(data_set="arc_agi_1", arrays={"num_augmentations": NUM_VARIANTS - 1})
-    return LoadedModel(model, settings, {"side": SIDE})
+    return LoadedModel(model, config_of(settings, side=SIDE))
 
 
 def scores_of(loaded: LoadedModel, arrays: Path) -> dict[str, ScoredSet]:

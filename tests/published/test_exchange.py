@@ -24,8 +24,8 @@ from serrm.published.exchange import (
     read_state_dict,
 )
 from serrm.training.checkpoint import read_config, read_weights, write_checkpoint
-from serrm.training.settings import RunSettings
-from tests.conftest import HRM, TASK_TYPES, TRM, MakeRun
+from serrm.training.settings import Imported, RunSettings
+from tests.conftest import HRM, TASK_TYPES, TRM, MakeRun, config_of
 from tests.drawn import CPU, seeded
 
 PREFIX = "_orig_mod.model.inner."
@@ -64,8 +64,7 @@ def write_random(folder: Path, run: RunSettings) -> Path:
     state = {
         name: torch.randn(value.shape, generator=generator) for name, value in built.state_dict().items()
     }
-    config = {"run": run.model_dump(mode="json"), "num_symbols": 11, "side": 9}
-    write_checkpoint(folder, state, {}, config)
+    write_checkpoint(folder, state, {}, config_of(run))
     return folder
 
 
@@ -102,9 +101,9 @@ def test_what_is_exported_and_imported_is_unchanged(make: RunMaker, tmp_path: Pa
     loaded = load_model(tmp_path / "after", CPU)
     assert loaded.settings == run
     assert loaded.config == read_config(tmp_path / "after") == config
-    assert config["parameters"] == num_parameters(loaded.model)
-    assert config["parameters_with_task_types"] == num_parameters(loaded.model, with_task_types=True)
-    assert config["imported"] == {"file": "file.pt", "sha256": hash_file(file)}
+    assert config.parameters == num_parameters(loaded.model)
+    assert config.parameters_with_task_types == num_parameters(loaded.model, with_task_types=True)
+    assert config.imported == Imported(file="file.pt", sha256=hash_file(file))
 
 
 @pytest.mark.parametrize("path", VECTORS, ids=lambda path: path.stem)
@@ -198,7 +197,7 @@ def test_a_file_of_any_task_comes_in_with_the_task_s_alphabet_and_grid(
     model = build_model(run.model, num_symbols, seeded(0), num_positions=900)
     torch.save(published_weights(run.model, model), tmp_path / "file.pt")
     config = import_checkpoint(tmp_path / "file.pt", run, tmp_path / "after")
-    assert (config["num_symbols"], config["side"]) == (num_symbols, 30)
+    assert (config.num_symbols, config.side) == (num_symbols, 30)
     assert_same(dict(model.state_dict()), read_weights(tmp_path / "after"))
 
 

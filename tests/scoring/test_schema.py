@@ -31,7 +31,7 @@ RUN: dict[str, Any] = {
     "variant": "trm",
     "seed": 0,
     "model_info": {"family": "trm", "parameters": 10, "parameters_with_task_types": 10},
-    "training": {"steps": 6, "samples": 24, "flops": 100, "final_loss": None},
+    "training": {"settings_digest": "d", "steps": 6, "samples": 24, "flops": 100, "final_loss": None},
     "data": {"source": "made", "source_kind": "generated", "side": 9, "train_puzzles": 8, "hash": "d"},
     "sets": {
         "9x9": {**SET, "solved": "a8"},

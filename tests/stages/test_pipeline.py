@@ -63,18 +63,22 @@ class Project:
 
     root: Path
 
-    def run(self, *command: str) -> subprocess.CompletedProcess[str]:
-        """Run a command there, with this Python and the copy's own code."""
+    @property
+    def environment(self) -> dict[str, str]:
+        """The variables for commands there, with this Python and the copy's own code."""
         without = ("MLFLOW_TRACKING_URI", "DVC_ROOT")
-        environment = {key: value for key, value in os.environ.items() if key not in without} | {
+        return {key: value for key, value in os.environ.items() if key not in without} | {
             "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}",
             "PYTHONPATH": str(self.root / "src"),
             "OMP_NUM_THREADS": "1",
             "DVC_NO_ANALYTICS": "1",
             **{f"GIT_{who}_{what}": "a@b.c" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")},
         }
+
+    def run(self, *command: str) -> subprocess.CompletedProcess[str]:
+        """Run a command there."""
         return subprocess.run(
-            command, cwd=self.root, env=environment, capture_output=True, text=True, check=False
+            command, cwd=self.root, env=self.environment, capture_output=True, text=True, check=False
         )
 
     def done(self, *command: str) -> str:

@@ -39,6 +39,7 @@ from tests.servers import free_port, serving
 # MLflow's own models of its database.
 pytestmark = pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy is deprecated")
 NAME = "sudoku-tiny-s0"
+WEIGHTS = "e" * 64  # the hash of a checkpoint's weights
 RECORDS: list[Record] = [{"step": step, "samples": 4 * step, "loss": 1 / step} for step in (2, 4, 6)]
 LOSSES = [(2, 1 / 2), (4, 1 / 4), (6, 1 / 6)]
 
@@ -69,7 +70,8 @@ class MadeRun:
         }
         write(self.layout.runs / NAME / "config.json", config)
         write_training_log(self.layout.logs / f"{NAME}.csv", RECORDS)
-        write_provenance(self.layout.provenance / f"{NAME}.json", "training", self.taken)
+        write_whole(self.layout.runs / NAME / "SHA256SUMS", f"{WEIGHTS}  model.safetensors\n")
+        write_provenance(self.layout.provenance, WEIGHTS, "training", self.taken)
 
     def evaluate(self) -> None:
         """What the evaluate stage leaves."""
@@ -82,7 +84,7 @@ class MadeRun:
             "9x9": {**SCORED, "steps": {"1": RATES, "16": RATES | {"fsr": 0.25}}},
             "25x25": {"status": "cannot_extrapolate", "side": 25, "reason": "no weights"},
         }
-        training = self.training | {"settings_digest": self.settings.digest()}
+        training = self.training | {"settings_digest": self.settings.digest(), "weights_sha256": WEIGHTS}
         curve = [{"step": 6, "samples": 24, "loss": 0.5, "scores": RATES}]
         return run_scores(self.layout.profile, "tiny", sets, training=training, learning_curve=curve)
 

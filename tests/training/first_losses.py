@@ -46,6 +46,7 @@ def first_losses(profile: str, mirror: Path | None, folder: Path) -> str:
     recipe = run.train.model_copy(update={"precision": "float32", "log_every": 1})
     run = run.model_copy(update={"train": recipe})
     training = TrainingRun(run, folder / "arrays", folder / "scratch", Execution(device="cpu", threads=1))
+    training.close()
     records = itertools.islice(training.trainer.steps(), NUM_LOSSES)
     return "\n".join([name, *(repr(record["loss"]) for record in records if record is not None)]) + "\n"
 

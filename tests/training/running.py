@@ -14,9 +14,10 @@ from safetensors.torch import load_file
 from serrm.core.execution import Execution
 from serrm.core.files import file_names
 from serrm.training import checkpoint as ckpt
+from serrm.training.identity import unfinished_trainings
 from serrm.training.loop import Record
 from serrm.training.run import Interrupted, train
-from serrm.training.settings import RunSettings
+from serrm.training.settings import RunSettings, TrainingFacts
 
 PLAIN = Execution(device="cpu")
 ONE_STEP = Execution(device="cpu", max_seconds=1e-9)
@@ -82,9 +83,17 @@ def interrupted(settings: RunSettings, arrays: Path, folder: Path, num_steps: in
     for _ in range(num_steps):
         with pytest.raises(Interrupted):
             run(settings, arrays, folder, ONE_STEP)
-    found = ckpt.latest(folder / "scratch" / settings.digest())
+    (newest, *_) = unfinished_trainings(folder / "scratch")
+    found = ckpt.latest(newest.folder)
     assert found is not None
     return found
+
+
+def facts_of(checkpoint: Path) -> TrainingFacts:
+    """The facts of a checkpoint's training."""
+    facts = ckpt.read_config(checkpoint).training
+    assert facts is not None
+    return facts
 
 
 @contextmanager

@@ -13,7 +13,6 @@ import pytest
 
 from serrm.core.execution import Execution
 from serrm.core.processes import Processes, joined_by_torchrun
-from serrm.training import checkpoint as ckpt
 from serrm.training.loop import Record
 from serrm.training.settings import RunSettings
 from tests import conftest
@@ -72,7 +71,7 @@ def test_two_processes_train_as_one(settings: RunSettings, arrays: Path, tmp_pat
     # Two pieces of one process add up the same two sums: every tensor is the same to the bit, the table's rows too.
     run(settings, arrays, tmp_path / "pieces", micro_batch=4)
     running.assert_same_checkpoint(tmp_path / "two" / "run", tmp_path / "pieces" / "run")
-    assert ckpt.read_config(tmp_path / "two" / "run")["training"]["processes"] == 2
+    assert running.facts_of(tmp_path / "two" / "run").processes == 2
 
 
 def test_two_processes_stop_and_one_goes_on(

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,18 @@ import pytest
 import torch
 
 from serrm.core.execution import Execution
+from serrm.core.provenance import package_hash
+from serrm.training.identity import PipelineRun
 from serrm.training.loop import Record
-from serrm.training.run import EXIT_RESUMABLE, MEASURED_FILE, Interrupted, TrainingRun, stop_requests
+from serrm.training.run import (
+    EXIT_RESUMABLE,
+    MEASURED_FILE,
+    Interrupted,
+    TrainingRun,
+    read_measured,
+    stop_requests,
+    train,
+)
 from serrm.training.settings import RunSettings
 from tests import conftest
 from tests.compiling import GPUS, apart
@@ -108,20 +119,55 @@ def test_resumed_is_bit_identical(
     assert [record["step"] for record in records] == [1, 2, 3, 4, 5, 6]
 
 
-@pytest.mark.parametrize("change", ["data", "settings"])
-def test_a_checkpoint_of_something_else_is_not_resumed(
-    make_run: MakeRun, make_arrays: MakePath, arrays: Path, tmp_path: Path, change: str
+@pytest.mark.parametrize("change", ["settings", "data", "code", "arithmetic"])
+def test_an_edit_starts_anew_and_its_undo_goes_on(
+    make_run: MakeRun,
+    make_arrays: MakePath,
+    arrays: Path,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    change: str,
 ) -> None:
     settings = make_run()
     interrupted(settings, arrays, tmp_path)
-    if change == "data":
-        with pytest.raises(ValueError, match=r"step_000000001: .*data_hash '\w{64}'"):
-            run(settings, make_arrays(side=4, seed=1), tmp_path)
-    else:
-        with pytest.raises(Interrupted, match="stopped at step 1 of 6"):
-            run(make_run(train={"learning_rate": 1e-3}), arrays, tmp_path, ONE_STEP)
+    other = Execution(device="cpu", max_seconds=1e-9, native=change != "arithmetic")
+    with pytest.raises(Interrupted, match="stopped at step 1 of 6"):
+        train(
+            make_run(train={"learning_rate": 1e-3}) if change == "settings" else settings,
+            make_arrays(side=4, seed=1) if change == "data" else arrays,
+            tmp_path / "run",
+            tmp_path / "scratch",
+            other,
+            pipeline_run=PipelineRun("", settings.name, "edited" if change == "code" else package_hash()),
+        )
+    (line,) = (message for message in caplog.messages if "starts anew" in message)
+    assert change in line and "step 1" in line and str(tmp_path / "scratch") in line
     with pytest.raises(Interrupted, match="stopped at step 2 of 6"):
         run(settings, arrays, tmp_path, ONE_STEP)
+
+
+def test_a_training_of_other_code_goes_on_only_on_demand_and_its_record_says_so(
+    make_run: MakeRun, arrays: Path, tmp_path: Path
+) -> None:
+    settings = make_run()
+    before = interrupted(settings, arrays, tmp_path, num_steps=2).parent
+    edited, wanted = PipelineRun("", settings.name, "edited"), Execution(device="cpu", resume_other_code=True)
+    places = tmp_path / "run", tmp_path / "scratch"
+    for execution in (wanted.model_copy(update={"max_seconds": 1e-9}), wanted):
+        with suppress(Interrupted):
+            trained = train(settings, arrays, *places, execution, pipeline_run=edited)
+    assert read_measured(trained.folder)["other_code"] == {"code": package_hash(), "until_step": 2}
+    straight = run(settings, arrays, tmp_path / "straight")
+    assert_same_checkpoint(tmp_path / "run", straight)
+    assert before.is_dir() and "other_code" not in read_measured(before)
+
+
+def test_one_process_at_a_time_trains_in_a_folder(make_run: MakeRun, arrays: Path, tmp_path: Path) -> None:
+    first = TrainingRun(make_run(), arrays, tmp_path, Execution(device="cpu"))
+    with pytest.raises(ValueError, match="another process"):
+        TrainingRun(make_run(), arrays, tmp_path, Execution(device="cpu"))
+    first.close()
+    TrainingRun(make_run(), arrays, tmp_path, Execution(device="cpu")).close()
 
 
 def test_a_resumed_run_keeps_the_most_memory_that_it_took(

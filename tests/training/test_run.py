@@ -3,6 +3,7 @@
 import json
 import logging
 import re
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from tests.training.running import (
     PLAIN,
     assert_same,
     assert_same_checkpoint,
+    facts_of,
     interrupted,
     run,
     stop_at,
@@ -49,15 +51,16 @@ def test_success_leaves_a_checkpoint_with_snapshots(
     assert_same(load_file(target / snapshots[1]), at_stop)
     assert_same(load_file(target / snapshots[2]), ckpt.read_weights(target))
     config = ckpt.read_config(target)
-    done = config["training"]
+    done = config.training
+    assert done is not None
     with safe_open(target / snapshots[2], "pt") as file:
-        facts = {"step": 6, "samples": done["samples"], "loss": done["final_loss"]}
+        facts = {"step": 6, "samples": done.samples, "loss": done.final_loss}
         assert json.loads(file.metadata()["facts"]) == facts
-    assert config["run"] == settings.model_dump(mode="json")
-    assert done["steps"] == 6 and done["samples"] >= 4 and done["final_loss"] > 0
-    assert (config["num_symbols"], config["side"]) == (6, 4)
+    assert config.run == settings
+    assert done.steps == 6 and done.samples >= 4 and (done.final_loss or 0) > 0
+    assert (config.num_symbols, config.side) == (6, 4)
     step = flops(settings.model, settings.train.halting, num_symbols=6, num_positions=16)
-    assert done["flops"] == 6 * 4 * step
+    assert done.flops == 6 * 4 * step
 
 
 @pytest.mark.numeric
@@ -77,7 +80,7 @@ def test_free_cores_change_the_threads_and_no_number(
         shared = run(settings, arrays, tmp_path / "shared", on_record=free_a_core)
     finally:
         torch.set_num_threads(1)  # as in all tests
-    is_exact = ckpt.read_config(alone)["training"]["arithmetic"] == precision.EXACT
+    is_exact = facts_of(alone).arithmetic == precision.EXACT
     assert seen == ([1, 2, 2] if is_exact else [1, 1, 1])
     assert_same(load_file(shared / "model.safetensors"), load_file(alone / "model.safetensors"))
 
@@ -85,7 +88,10 @@ def test_free_cores_change_the_threads_and_no_number(
 def test_hints_reach_the_first_questions(make_run: MakeRun, arrays: Path, tmp_path: Path) -> None:
     hints = {"max_cells": 8, "examples": 1000}
     both = make_run(), make_run(train={"hints": hints})
-    streams = [TrainingRun(settings, arrays, tmp_path, PLAIN).trainer.stream for settings in both]
+    runs = [TrainingRun(settings, arrays, tmp_path, PLAIN) for settings in both]
+    streams = [training.trainer.stream for training in runs]
+    for training in runs:
+        training.close()
     (plain, answers, _), (shown, *_) = (stream.gather(0, 8) for stream in streams)
     is_given = plain == answers
     assert (shown[is_given] == answers[is_given]).all() and (shown == answers).sum() > is_given.sum()
@@ -100,7 +106,8 @@ def test_an_explosion_stops_with_the_last_good_checkpoint(
         run(settings, arrays, tmp_path, always)
     assert "\n" not in str(caught.value)
     assert not (tmp_path / "run").exists()
-    good = ckpt.latest_sound(tmp_path / "scratch" / settings.digest())
+    (folder,) = (tmp_path / "scratch").iterdir()
+    good = ckpt.latest_sound(folder)
     assert good is None or str(good) in str(caught.value)
 
 
@@ -114,20 +121,31 @@ def test_what_cannot_fit_is_refused_in_one_line(
 
 
 @pytest.mark.parametrize("chosen", ["bfloat16", "float32"])
-def test_precision_auto_is_the_faster_one_and_stays_with_the_run(
+def test_precision_auto_is_the_faster_one_and_another_one_starts_anew(
     make_run: MakeRun, arrays: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chosen: str
 ) -> None:
     monkeypatch.setattr(precision, "has_fast_bfloat16", lambda device: True)
     monkeypatch.setattr(precision, "faster_precision", lambda: chosen)
     settings = make_run(train={"precision": "auto"})
     found = interrupted(settings, arrays, tmp_path / "auto")
-    assert ckpt.read_config(found)["training"]["precision"] == chosen
+    assert facts_of(found).precision == chosen
     other = {"bfloat16": "float32", "float32": "bfloat16"}[chosen]
     monkeypatch.setattr(precision, "faster_precision", lambda: other)
     target = run(settings, arrays, tmp_path / "auto")
-    fixed = run(make_run(train={"precision": chosen}), arrays, tmp_path / "fixed")
+    fixed = run(make_run(train={"precision": other}), arrays, tmp_path / "fixed")
     assert_same_checkpoint(target, fixed)
-    assert ckpt.read_config(target)["training"]["precision"] == chosen
+    assert facts_of(target).precision == other
+
+
+def test_variables_that_torchrun_left_start_no_group(
+    make_run: MakeRun, arrays: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = str(server.getsockname()[1])
+        left = {"RANK": "0", "WORLD_SIZE": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+        for name, value in left.items():
+            monkeypatch.setenv(name, value)
+        run(make_run(), arrays, tmp_path)
 
 
 @pytest.fixture(scope="module")
@@ -141,14 +159,17 @@ def test_fine_tuning_begins_with_the_ema_weights(
 ) -> None:
     settings = make_run(train={"init_from": str(first)}, seed=1)
     begun = TrainingRun(settings, arrays, tmp_path / "begun", PLAIN)
+    begun.close()
     shipped = load_file(first / ckpt.MODEL)
     raw = torch.load(first / ckpt.STATE, weights_only=True)["weights"]
     assert any(not torch.equal(shipped[name], value) for name, value in raw.items())
     assert_same(begun.trainer.model.state_dict(), shipped)
     assert_same(begun.trainer.ema_weights(), shipped)
-    assert begun.config()["initial_sha256"] == hash_file(first / ckpt.MODEL)
+    assert begun.config().initial_sha256 == hash_file(first / ckpt.MODEL)
     # Equivariant weights carry over to another size.
-    larger = TrainingRun(settings, make_arrays(side=9), tmp_path / "larger", PLAIN).trainer.model.state_dict()
+    on_larger_grids = TrainingRun(settings, make_arrays(side=9), tmp_path / "larger", PLAIN)
+    on_larger_grids.close()
+    larger = on_larger_grids.trainer.model.state_dict()
     assert larger.keys() == shipped.keys()
     same = [name for name, value in larger.items() if value.shape == shipped[name].shape]
     assert same and all(torch.equal(larger[name], shipped[name]) for name in same)

@@ -24,5 +24,7 @@ class Execution(Settings):
     """Use the C++ kernels where possible ([performance](performance.md))."""
     checkpoint_seconds: float = Field(default=60.0, gt=0)
     """Time between checkpoints of a training run."""
+    resume_other_code: bool = False
+    """Continue an unfinished training of the same settings and data whose code has changed; its record says so."""
     max_seconds: float | None = Field(default=None, gt=0)
     """Stop with a checkpoint and exit code 75 after this time; null: never."""

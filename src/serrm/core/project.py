@@ -1,5 +1,6 @@
 """The project around the current folder: its root, its paths as in dvc.yaml, a profile's params file, its commit."""
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -33,6 +34,11 @@ def profile_file(root: Path, name: str, option: str) -> Path:
     if name not in files:
         raise typer.BadParameter(f"unknown profile {name!r}; known are {', '.join(files)}", param_hint=option)
     return files[name]
+
+
+def project_home(root: Path) -> Path:
+    """The project's folder, even from a temporary copy of it in which DVC runs an experiment."""
+    return Path(os.environ.get("DVC_ROOT") or root)
 
 
 def current_commit(root: Path) -> tuple[str, bool]:
@@ -115,10 +121,11 @@ class Layout:
         self.logs = data / "logs"  # training logs, one file per run
         self.scores = data / "scores"  # scores, one file per run
         self.predictions = data / "predictions"  # answers for pictures, one folder per run
-        # Seconds, memory, machine and versions (`core.provenance`), one file per run; outside DVC and git.
-        self.provenance = data / "machine"
+        # Seconds, memory, machine and versions (`core.provenance`), one file per checkpoint; outside DVC and git.
+        self.provenance = project_home(root) / "data" / profile / "machine"
         self.exports = data / "tables"  # tables as CSV and LaTeX
-        self.scratch = root / "data" / "scratch"  # unfinished runs by the hash of their settings, outside DVC
+        # Unfinished trainings by their identity, and downloads; outside of DVC.
+        self.scratch = project_home(root) / "data" / "scratch"
         self.reports = root / "reports" / profile  # scores, curves, tables, figures, the page
         self.metrics = self.reports / "metrics.json"  # the scores of all runs
 

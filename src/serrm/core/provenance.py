@@ -1,7 +1,8 @@
 """The provenance of a run: seconds, memory, machine, packages, commit. No result depends on it.
 
-The file is `data/<profile>/machine/<run>.json`, which neither DVC nor git tracks, so that outputs and committed
-results are the same on every machine. The report page and MLflow show it where the file exists.
+The file is `data/<profile>/machine/<sha256 of the weights>.json`, which neither DVC nor git tracks, so that outputs and
+committed results are the same on every machine. A checkpoint that comes back from DVC's cache finds its facts there.
+The report page and MLflow show them where the file exists.
 """
 
 import hashlib
@@ -37,13 +38,14 @@ def current_provenance(root: Path) -> dict[str, Any]:
     }
 
 
-def write_provenance(path: Path, phase: Phase, facts: Mapping[str, Any]) -> None:
-    """Write the facts about one phase of a run, beside those about the other phase."""
-    write_json(path, {**read_provenance(path), phase: dict(facts)})
+def write_provenance(folder: Path, weights: str, phase: Phase, facts: Mapping[str, Any]) -> None:
+    """Write the facts about one phase of a run whose weights have this sha256, beside those about the other phase."""
+    write_json(folder / f"{weights}.json", {**read_provenance(folder, weights), phase: dict(facts)})
 
 
-def read_provenance(path: Path) -> dict[str, Any]:
-    """Read the facts about the phases of a run; empty without a file, such as after a `dvc pull`."""
+def read_provenance(folder: Path, weights: str | None) -> dict[str, Any]:
+    """Read the facts about the phases of a run; empty if they are not known, such as after a `dvc pull`."""
+    path = folder / f"{weights}.json"
     if not path.is_file():
         return {}
     facts: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))

@@ -1,9 +1,11 @@
 """Groups of parameters that refuse unknown keys, which make up the sections of a params file, and their errors."""
 
+import hashlib
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Annotated, Any, TypeVar, get_args
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
 
 from pydantic import (
     BaseModel,
@@ -38,6 +40,21 @@ class Settings(BaseModel):
             if not may_be_boolean and any(isinstance(item, bool) for item in items):
                 raise setting_error((name,), "must not be true or false", value)
         return data
+
+    def digest(self) -> str:
+        """The sha256 of the values that are not defaults, so that a new setting changes no earlier digest."""
+        return hashlib.sha256(json.dumps(_chosen(self), sort_keys=True, default=str).encode()).hexdigest()
+
+
+def _chosen(value: Any) -> Any:
+    """The values of settings that are not their defaults, with all names of kinds and families."""
+    if not isinstance(value, Settings):
+        return value
+    return {
+        name: _chosen(getattr(value, name))
+        for name, field in type(value).model_fields.items()
+        if getattr(value, name) != field.default or get_origin(field.annotation) is Literal
+    }
 
 
 @dataclass(frozen=True)

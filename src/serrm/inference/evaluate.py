@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool
 
+from serrm.arrays import training_hash
 from serrm.arrays.groups import read_groups
 from serrm.arrays.stream import PuzzleArrays, list_test_sets, open_arrays, open_file_sets, set_of_side
 from serrm.core.devices import prepare_device, seed_global
@@ -41,6 +42,9 @@ from serrm.scoring.schema import (
     pack,
 )
 from serrm.scoring.tally import Tally
+from serrm.training.checkpoint import read_config
+from serrm.training.identity import weights_sha256
+from serrm.training.settings import CheckpointConfig, RunSettings, TrainingFacts
 
 
 def evaluate(
@@ -65,7 +69,7 @@ def evaluate(
         predictor = predict.Predictor(loaded, settings.batch_size, DTYPES[precision], shared)
         if isinstance(TASKS[run.task], GridTask):
             sets = score_sets(predictor, arrays, run, gallery)
-            set_of_trained_size = set_of_side(arrays, loaded.config["side"]) or ""
+            set_of_trained_size = set_of_side(arrays, loaded.config.side) or ""
         else:
             sets = score_arc(predictor, arrays, run, gallery)
             set_of_trained_size = next(iter(sets))
@@ -84,15 +88,9 @@ def evaluate(
             variant=run.variant,
             seed=run.seed,
             arithmetic=arithmetic(loaded.model, precision),
-            model_info=model_info(loaded),
-            training=training_of(loaded),
-            data=TrainingData(
-                source=run.source,
-                source_kind=run.source_kind,
-                side=loaded.config["side"],
-                train_puzzles=loaded.config["training"]["train_puzzles"],
-                hash=loaded.config["data_hash"],
-            ),
+            model_info=model_info(loaded.config),
+            training=training_of(loaded.config, weights_sha256(checkpoint)),
+            data=training_data(loaded.config, run),
             sets=sets,
             set_of_trained_size=set_of_trained_size,
             first_verified=first_verified,
@@ -103,21 +101,62 @@ def evaluate(
     return evaluation, gallery
 
 
-def model_info(loaded: predict.LoadedModel) -> ModelInfo:
+def check_origin(checkpoint: Path, run: RunSettings, arrays: Path) -> None:
+    """Raise ValueError unless a checkpoint was made with these settings, and with the training arrays in place.
+
+    The arrays of imported weights are not known.
+    """
+    config = read_config(checkpoint)
+    differences = ["settings"] if config.settings_digest != run.digest() else []
+    if config.data_hash is not None and config.data_hash != training_hash(arrays):
+        differences.append("training data")
+    if differences:
+        what = " and ".join(differences)
+        advice = "undo the edit, or train again with `dvc repro`"
+        raise ValueError(f"{checkpoint}: trained with other {what} than those in place now; {advice}")
+
+
+def model_info(config: CheckpointConfig) -> ModelInfo:
     """The model of a checkpoint with its size."""
-    config = loaded.config
     return ModelInfo(
-        family=loaded.settings.model.family,
-        parameters=config["parameters"],
-        parameters_with_task_types=config["parameters_with_task_types"],
+        family=config.run.model.family,
+        parameters=config.parameters,
+        parameters_with_task_types=config.parameters_with_task_types,
     )
 
 
-def training_of(loaded: predict.LoadedModel) -> Training:
-    """The training of a checkpoint."""
-    names = ("arithmetic", "steps", "samples", "flops", "final_loss")
-    facts = {name: loaded.config["training"][name] for name in names}
-    return Training(settings_digest=loaded.settings.digest(), **facts)
+def training_of(config: CheckpointConfig, weights: str) -> Training:
+    """The training of a checkpoint whose weights have this sha256."""
+    facts = _facts(config)
+    return Training(
+        settings_digest=config.settings_digest,
+        weights_sha256=weights,
+        arithmetic=facts.arithmetic,
+        steps=facts.steps,
+        samples=facts.samples,
+        flops=facts.flops,
+        final_loss=facts.final_loss,
+    )
+
+
+def training_data(config: CheckpointConfig, run: ScoringSettings) -> TrainingData:
+    """The puzzles that a checkpoint was trained on."""
+    assert config.data_hash is not None
+    return TrainingData(
+        source=run.source,
+        source_kind=run.source_kind,
+        side=config.side,
+        train_puzzles=_facts(config).train_puzzles,
+        hash=config.data_hash,
+    )
+
+
+def _facts(config: CheckpointConfig) -> TrainingFacts:
+    if config.training is None or config.data_hash is None:
+        raise ValueError(
+            "imported weights were not trained here, so there is nothing to report of their training"
+        )
+    return config.training
 
 
 def learning_curve(predictor: predict.Predictor, arrays: Path, run: ScoringSettings) -> Iterator[CurvePoint]:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -16,14 +16,13 @@ from serrm.arrays.arc import ArcEvaluation
 from serrm.arrays.stream import Examples, PuzzleArrays, Stream
 from serrm.core.processes import ALONE, Processes
 from serrm.core.progress import with_progress
-from serrm.core.settings import parse
 from serrm.kernels.accelerate import accelerate, reuse_memory, runs_compiled
 from serrm.models.build import empty_model
 from serrm.models.recurrence import CannotExtrapolate, RecurrentModel, State, StepOutput
 from serrm.models.settings import NUM_SPECIAL
 from serrm.training.base import LossSettings
 from serrm.training.checkpoint import FACTS, SNAPSHOTS, check, misfit_of, read_config, read_weights
-from serrm.training.settings import RunSettings
+from serrm.training.settings import CheckpointConfig, RunSettings
 
 STATES_AT_ONCE = 16  # the most tensors of a state's size that a supervision step holds
 CPU_BYTES = 2**28  # memory for the batch of a search; a larger batch is no faster on a CPU
@@ -31,13 +30,17 @@ CPU_BYTES = 2**28  # memory for the batch of a search; a larger batch is no fast
 
 @dataclass(frozen=True)
 class LoadedModel:
-    """A model in evaluation mode, with its settings and the content of its config.json."""
+    """A model in evaluation mode, with the content of its config.json."""
 
     model: RecurrentModel
-    settings: RunSettings
-    config: dict[str, Any]
+    config: CheckpointConfig
     # EMA weights during training, oldest first; the last are those of the checkpoint itself.
     snapshots: tuple[Path, ...] = ()
+
+    @property
+    def settings(self) -> RunSettings:
+        """The settings of the run, with those of the model."""
+        return self.config.run
 
 
 def load_model(
@@ -51,26 +54,24 @@ def load_model(
     """
     check(checkpoint)
     try:
-        config = read_config(checkpoint)
-        settings = parse(RunSettings, config["run"], f"{checkpoint}: settings")
-        weights = read_weights(checkpoint)
+        config, weights = read_config(checkpoint), read_weights(checkpoint)
         num_task_types = len(weights["task_types"]) if "task_types" in weights else 1
         model = empty_model(
-            settings.model,
-            config["num_symbols"],
-            num_positions=config["side"] ** 2,
+            config.run.model,
+            config.num_symbols,
+            num_positions=config.side**2,
             num_task_types=num_task_types,
-            num_special=config.get("num_special", NUM_SPECIAL),
+            num_special=config.num_special,
         )
         model.load_state_dict(weights)
-    except (SafetensorError, json.JSONDecodeError, KeyError) as error:
+    except SafetensorError as error:
         raise ValueError(f"{checkpoint}: damaged checkpoint: {type(error).__name__}: {error}") from error
     except RuntimeError as error:
         raise ValueError(f"{checkpoint}: {misfit_of(error)}") from error
     if is_accelerated:
         accelerate(model)
     snapshots = tuple(sorted((checkpoint / SNAPSHOTS).glob("*.safetensors")))
-    return LoadedModel(model.to(device).train(keeps_dropout), settings, config, snapshots)
+    return LoadedModel(model.to(device).train(keeps_dropout), config, snapshots)
 
 
 def load_snapshot(model: RecurrentModel, path: Path) -> dict[str, int | float]:

@@ -30,7 +30,7 @@ from serrm.scoring.schema import ComputePoint, Equivariance, PermutedPuzzle
 
 def puzzles_of_trained_size(loaded: predict.LoadedModel, arrays: Path) -> PuzzleArrays | None:
     """The test puzzles of the size trained on; None if the data set's arrays have no such set."""
-    name = set_of_side(arrays, loaded.config["side"])
+    name = set_of_side(arrays, loaded.config.side)
     return None if name is None else open_arrays(arrays, name)
 
 

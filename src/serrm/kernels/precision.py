@@ -58,21 +58,30 @@ def arithmetic(model: RecurrentModel, precision: str) -> str:
     kind of device, its instruction set and, on a CPU, the number of threads. A model with a network that no kernel fits
     runs on "PyTorch", or on "native kernels and PyTorch" if kernels compute a part of it.
     """
-    device, dtype = model.initial.device, DTYPES[precision]
+    device, kind = model.initial.device, arithmetic_kind(model, precision)
     if device.type != "cpu":
         major, minor = torch.cuda.get_device_capability(device)
-        implementation = "torch.compile" if runs_compiled(model, dtype) else "PyTorch"
-        return f"{precision}, {implementation}, {device.type} sm_{major}{minor}"
-    parts = implementations(model, dtype)
-    if parts == {NATIVE} and precision == "float32":
+        return f"{kind} sm_{major}{minor}"
+    if kind == EXACT:
         return EXACT
     tiles = " with AMX" if precision == "bfloat16" and may_use_tiles() else ""
     threads = torch.get_num_threads()
     return (
-        f"{precision}, {' and '.join(sorted(parts, reverse=True))}, "
-        f"cpu {torch.backends.cpu.get_cpu_capability()}{tiles}, "
+        f"{kind} {torch.backends.cpu.get_cpu_capability()}{tiles}, "
         f"{threads} {'thread' if threads == 1 else 'threads'}"
     )
+
+
+def arithmetic_kind(model: RecurrentModel, precision: str) -> str:
+    """Describe the arithmetic without its instruction set and threads, which change nothing more than rounding."""
+    device, dtype = model.initial.device, DTYPES[precision]
+    if device.type != "cpu":
+        implementation = "torch.compile" if runs_compiled(model, dtype) else "PyTorch"
+        return f"{precision}, {implementation}, {device.type}"
+    parts = implementations(model, dtype)
+    if parts == {NATIVE} and precision == "float32":
+        return EXACT
+    return f"{precision}, {' and '.join(sorted(parts, reverse=True))}, cpu"
 
 
 def faster_precision() -> str:

@@ -4,30 +4,22 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import PositiveInt
 
-from serrm.models.settings import ModelSizes, SequenceSettings, SizeSettings
+from serrm.models.settings import ModelSizes, SequenceSettings
 
 if TYPE_CHECKING:
     from serrm.models.layers import Rng
     from serrm.models.recurrence import RecurrentModel
 
 
-class _CycleNumbers(SizeSettings):
-    """Only for the order of fields, which `RunSettings.digest` hashes.
+class CycledSettings(SequenceSettings):
+    """Settings of HRM and TRM: h and l cycles over two states, and a Q head, which reads the prefix."""
 
-    Pydantic collects the fields of the last base first, so these stand before those of SequenceSettings.
-    """
+    has_q_head = True
 
     h_cycles: PositiveInt
     """Number of h cycles in a supervision step."""
     l_cycles: PositiveInt
     """Updates of z_L (SE-RRM: of Z) in an h cycle."""
-
-
-class CycledSettings(SequenceSettings, _CycleNumbers):
-    """Settings of HRM and TRM: h and l cycles over two states, and a Q head, which reads the prefix."""
-
-    has_q_head = True
-
     prefix: PositiveInt
     """P, positions before the grid that hold the task type."""
 

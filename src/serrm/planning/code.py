@@ -36,6 +36,7 @@ ENTRY_MODULES = (
 # Modules whose edits repeat no run.
 IGNORED = (
     "serrm.config",  # DVC tracks the values that it reads; after an edit of how it composes them: `dvc repro -f`
+    "stages.inputs",  # refuses edits, and changes no result
     "serrm.tracking",  # MLflow mirrors what a stage writes
     "serrm.puzzles.look",  # pictures
     "serrm.puzzles.raw",  # raw puzzles; runs read arrays

@@ -25,8 +25,9 @@ from serrm.models.recurrence import RecurrentModel, num_parameters
 from serrm.models.se_rrm_settings import SeRrmSettings
 from serrm.models.settings import NUM_SPECIAL, SHIFTED, SequenceSettings
 from serrm.puzzles.tasks import alphabet
-from serrm.training.checkpoint import CONFIG, MODEL, write_checkpoint
-from serrm.training.settings import RunSettings
+from serrm.training.checkpoint import CONFIG, write_checkpoint
+from serrm.training.identity import MODEL
+from serrm.training.settings import CheckpointConfig, Imported, RunSettings
 
 log = logging.getLogger(__name__)
 # Side of a task's grids as published.
@@ -35,7 +36,7 @@ SIDES = {"sudoku": 9, "maze": 30, "arc_agi_1": 30, "arc_agi_2": 30}
 
 def import_checkpoint(
     file: Path, settings: RunSettings, target: Path, *, replaces: bool = False
-) -> dict[str, Any]:
+) -> CheckpointConfig:
     """Write the weights of a published state dict as the checkpoint `target`; returns its config.json.
 
     `settings` are those of the run that the weights belong to. A checkpoint at `target` is replaced only on demand,
@@ -53,14 +54,14 @@ def import_checkpoint(
         model = published_model(settings.model, read_state_dict(file), num_symbols, side**2)
     except ValueError as error:
         raise ValueError(f"{file}: {error}") from error
-    config = {
-        "run": settings.model_dump(mode="json"),
-        "imported": {"file": file.name, "sha256": hash_file(file)},
-        "num_symbols": num_symbols,
-        "side": side,
-        "parameters": num_parameters(model),
-        "parameters_with_task_types": num_parameters(model, with_task_types=True),
-    }
+    config = CheckpointConfig(
+        run=settings,
+        imported=Imported(file=file.name, sha256=hash_file(file)),
+        num_symbols=num_symbols,
+        side=side,
+        parameters=num_parameters(model),
+        parameters_with_task_types=num_parameters(model, with_task_types=True),
+    )
     write_checkpoint(target, model.state_dict(), None, config)
     return config
 

@@ -202,6 +202,15 @@ def read_runs(params: Params, folder: Path) -> list[Evaluation]:
     return runs
 
 
+def check_settings(params: Params, runs: Iterable[Evaluation]) -> None:
+    """Raise ValueError for scores of a training with other settings than those of the run in the profile."""
+    for run in runs:
+        if run.training.settings_digest != params.run_settings(run.name).digest():
+            raise ValueError(
+                f"runs.{run.name}: the scores are of other settings; `dvc repro` makes them anew"
+            )
+
+
 def read_gathered(params: Params, path: Path) -> list[Evaluation]:
     """Read the scores of a profile's runs from its `metrics.json`, in the order of the profile.
 

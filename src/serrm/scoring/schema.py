@@ -39,8 +39,10 @@ class ModelInfo(_Record):
 class Training(_Record):
     """Length and result of the training run."""
 
-    settings_digest: str | None = None
-    """Digest of the resolved settings; runs evaluated before it was kept do not have it."""
+    settings_digest: str
+    """Digest of the resolved settings."""
+    weights_sha256: str | None = None
+    """Of `model.safetensors`, from which the scores were made; not known of runs evaluated before it was kept."""
     arithmetic: str | None = None
     """Precision and kernels; not known of runs trained before it was kept."""
     steps: int

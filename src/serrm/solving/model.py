@@ -24,7 +24,8 @@ from serrm.puzzles.tasks import TASKS, alphabet
 from serrm.reading.question import Question
 from serrm.reading.reader import questions_of, read_argument
 from serrm.solving.solve import Answer, SolveOptions, in_order, solve
-from serrm.training.checkpoint import CONFIG, MODEL, SUMS, write_checkpoint
+from serrm.training.checkpoint import CONFIG, write_checkpoint
+from serrm.training.identity import MODEL, SUMS
 from serrm.training.settings import RunSettings
 
 CARD = "README.md"
@@ -35,7 +36,7 @@ SHIPPED = frozenset({MODEL, CONFIG, SUMS, CARD})  # what `save_pretrained` write
 
 @dataclass(frozen=True)
 class Model(LoadedModel):
-    """A checkpoint in use: `model` is the network, `settings` its settings, `config` the content of its config.json."""
+    """A checkpoint in use: `model` is the network, `settings` its settings, `config` its config.json."""
 
     def solve(self, puzzles: Any, **options: Any) -> list[Answer]:
         """Answer every puzzle, in order.
@@ -131,7 +132,7 @@ class Model(LoadedModel):
         if isinstance(name, str) and not folder.is_dir():
             folder = _from_hub(name, options)
         loaded = load_model(folder, choose_device(device), is_accelerated=accelerate)
-        return cls(loaded.model, loaded.settings, loaded.config)
+        return cls(loaded.model, loaded.config)
 
 
 class Router:

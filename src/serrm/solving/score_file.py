@@ -83,7 +83,7 @@ def score_file(
     return {
         "checkpoint": str(checkpoint),
         "puzzles": str(puzzles),
-        "model_info": model_info(loaded).model_dump(),
+        "model_info": model_info(loaded.config).model_dump(),
         "device": str(device),
         "precision": str(dtype).removeprefix("torch."),
         "sets": sets,

@@ -245,7 +245,7 @@ def solve(
         loaded = model_for(question)
         task = loaded.settings.task
         if question.task == question_task(task):
-            side = int(loaded.config["side"]) if question.task == ARC else question.side
+            side = loaded.config.side if question.task == ARC else question.side
             groups.setdefault((id(loaded), side), (loaded, {}))[1][number] = question
         else:
             reason = f"the puzzle's task is {question.task}, but the checkpoint's task is {task}"
@@ -448,7 +448,7 @@ class ArcTestInputs:
 
 def arc_refusal(loaded: LoadedModel, question: Question) -> str | None:
     """Reason why a checkpoint cannot answer the test input of an ARC puzzle; None if it can."""
-    names, side = loaded.config.get("puzzles", ()), loaded.config["side"]
+    names, side = loaded.config.puzzles, loaded.config.side
     if not names or loaded.model.task_types is None:
         return "the checkpoint does not list the ARC puzzles it was trained on"
     if question.name not in names:
@@ -463,7 +463,7 @@ def arc_refusal(loaded: LoadedModel, question: Question) -> str | None:
 
 def arc_evaluation(loaded: LoadedModel, questions: Sequence[Question]) -> ArcEvaluation:
     """The test inputs of ARC puzzles in all variants that a model was trained on; unknown answers are empty."""
-    run, side, names = loaded.settings, int(loaded.config["side"]), tuple(loaded.config["puzzles"])
+    run, side, names = loaded.settings, loaded.config.side, loaded.config.puzzles
     num_variants = run.arrays.num_augmentations + 1  # with the puzzle itself
     index = np.zeros((len(names), num_variants, VARIANT_LENGTH), dtype=np.uint8)
     rows = [names.index(question.name) for question in questions]

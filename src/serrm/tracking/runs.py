@@ -34,6 +34,7 @@ from serrm.scoring.metrics import metrics_of
 from serrm.scoring.schema import METRICS_FILE, Evaluation, read_evaluation, read_profile_scores
 from serrm.tracking import SQLITE, tracking_uri
 from serrm.tracking.description import description, display_name, machine_params
+from serrm.training.identity import weights_sha256
 from serrm.training.log import GATHERED, Record, read_training_curve, read_training_log
 from serrm.training.settings import RunSettings
 
@@ -169,7 +170,9 @@ def sync_run(layout: Layout, name: str, run_id: str | None = None) -> str:
     digest = training_digest(layout.profile, name, facts)
     if evaluation and training_digest(layout.profile, name, _facts_of_evaluation(evaluation)) != digest:
         evaluation = None  # the scores of another training
-    measured = read_provenance(layout.provenance / f"{name}.json").get("training", {})
+    scored = evaluation.training.weights_sha256 if evaluation else None
+    weights = weights_sha256(checkpoint.parent) if config else scored
+    measured = read_provenance(layout.provenance, weights).get("training", {})
     duration_ms = int(1000 * measured.get("seconds", 0))
     with open_store(layout.root) as client:
         experiment = experiment_id(client, layout.profile, facts["data_set"])

@@ -37,13 +37,13 @@ def main(
     """
     from serrm.core.execution import Execution
     from serrm.core.settings import parse
-    from serrm.training.run import train
+    from serrm.training.run import moved_run, train
     from serrm.training.settings import RunSettings
 
     # Only the seconds can be refused: every text is a device until training prepares it.
     execution = parse(Execution, {"device": device, "max_seconds": seconds}, lambda _: "--seconds")
     run = parse(RunSettings, json.loads(settings.read_text(encoding="utf-8")), settings.name)
-    train(run, arrays, target, scratch, execution)
+    train(run, arrays, target, scratch, execution, pipeline_run=moved_run(settings))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """Checkpoints: a directory with everything needed to resume bit for bit, written whole or not at all.
 
 `model.safetensors` holds the EMA weights, for evaluation and sharing; `training_state.pt` holds the raw weights, the
-optimiser, the EMA, the slots and the number of examples drawn; `config.json` holds the settings, data and results.
+optimiser, the EMA, the slots and the number of examples drawn; `config.json` holds the settings, the hash of the data
+and results (`CheckpointConfig`).
 Nothing in it depends on the machine's speed or the moment, so that repeating a training gives the same bytes.
 `SHA256SUMS` holds the hashes of all files. Call `check` or `latest_sound` before reading: the readers check no hashes.
 """
@@ -21,18 +22,19 @@ from safetensors.torch import load_file, save
 from torch import Tensor
 
 from serrm.core.files import file_names, hash_file, new_directory, write_whole
+from serrm.core.settings import parse
+from serrm.training.identity import MODEL, SUMS
+from serrm.training.settings import CheckpointConfig
 
 log = logging.getLogger(__name__)
-MODEL = "model.safetensors"
 STATE = "training_state.pt"
 CONFIG = "config.json"
-SUMS = "SHA256SUMS"  # as sha256sum writes and checks them
 FACTS = "facts"  # the key of a snapshot's metadata
 SNAPSHOTS = "snapshots"  # EMA weights of earlier steps, in a checkpoint and in the scratch folder of a run
 
 
 def write_checkpoint(
-    target: Path, weights: Mapping[str, Tensor], state: Mapping[str, Any] | None, config: Mapping[str, Any]
+    target: Path, weights: Mapping[str, Tensor], state: Mapping[str, Any] | None, config: CheckpointConfig
 ) -> None:
     """Write a checkpoint under a temporary name, then rename it.
 
@@ -45,7 +47,7 @@ def write_checkpoint(
             content = io.BytesIO()
             torch.save(_with_one_object_per_string(state), content)
             (folder / STATE).write_bytes(content.getbuffer())
-        (folder / CONFIG).write_text(json.dumps(config, indent=2) + "\n")
+        (folder / CONFIG).write_text(config.model_dump_json(indent=2) + "\n")
         write_sums(folder)
 
 
@@ -128,10 +130,14 @@ def read_weights(checkpoint: Path) -> dict[str, Tensor]:
     return load_file(_existing_file(checkpoint, MODEL))
 
 
-def read_config(checkpoint: Path) -> dict[str, Any]:
-    """Read config.json: settings, data and results. ValueError if there is no checkpoint."""
-    config: dict[str, Any] = json.loads(_existing_file(checkpoint, CONFIG).read_text())
-    return config
+def read_config(checkpoint: Path) -> CheckpointConfig:
+    """Read config.json. ValueError if there is no checkpoint, or a key is missing, unknown or wrong."""
+    content = _existing_file(checkpoint, CONFIG).read_text()
+    try:
+        values = json.loads(content)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{checkpoint}: damaged checkpoint: {CONFIG}: {error}") from error
+    return parse(CheckpointConfig, values, f"{checkpoint}: {CONFIG}")
 
 
 def _existing_file(checkpoint: Path, name: str) -> Path:
@@ -140,14 +146,8 @@ def _existing_file(checkpoint: Path, name: str) -> Path:
     return checkpoint / name
 
 
-def read_training_state(
-    checkpoint: Path, expected: Mapping[str, Any], device: torch.device
-) -> dict[str, Any]:
-    """Read the training state. ValueError naming the first of the `expected` entries that differs in config.json."""
-    config = read_config(checkpoint)
-    for key, value in expected.items():
-        if config[key] != value:
-            raise ValueError(f"{checkpoint}: made with {key} {config[key]!r}, which is now {value!r}")
+def read_training_state(checkpoint: Path, device: torch.device) -> dict[str, Any]:
+    """Read the training state, as plain types and tensors."""
     state: dict[str, Any] = torch.load(checkpoint / STATE, map_location=device, weights_only=True)
     return state
 

@@ -1,21 +1,22 @@
 """A training run from arrays to its checkpoint, interruptible at any moment and resumed bit for bit.
 
-Unfinished runs are in a scratch folder named after the digest of their settings, outside everything DVC manages. The
-same command resumes; a changed setting starts a new run. The folder holds the settings too, so that it can be copied to
-another machine and back. The stage `train` removes it once the result is in place; `python -m serrm.training` leaves
-it.
+An unfinished run is in a scratch folder named after its identity (`serrm.training.identity`), outside everything DVC
+manages. The same command resumes it; with other settings, data, code or arithmetic another run starts, in a folder of
+its own. The folder holds the settings too, so that it can be copied to another machine and back. The stage `train`
+removes it once the result is in place; `python -m serrm.training` leaves it.
 """
 
 import json
 import logging
 import math
+import shutil
 import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, NamedTuple
 
 import torch
 
@@ -23,24 +24,37 @@ from serrm.arrays import check_task, open_stream, training_hash
 from serrm.arrays.stream import Stream, read_ahead
 from serrm.core import devices
 from serrm.core.execution import Execution
-from serrm.core.files import hash_file, write_json, write_whole
+from serrm.core.files import hash_file, parse_file, write_json, write_whole
 from serrm.core.processes import ALONE, Processes, joined_by_torchrun
 from serrm.core.progress import progress_bar
+from serrm.core.provenance import package_hash
 from serrm.kernels.accelerate import accelerate
-from serrm.kernels.precision import EXACT, arithmetic, resolved_precision
+from serrm.kernels.precision import EXACT, arithmetic, arithmetic_kind, resolved_precision
 from serrm.models.build import build_model
 from serrm.models.flops import flops
 from serrm.models.recurrence import RecurrentModel, num_parameters
 from serrm.training import checkpoint as ckpt
+from serrm.training.identity import (
+    IDENTITY,
+    LOCK,
+    MODEL,
+    Identity,
+    PipelineRun,
+    Unfinished,
+    lock_folder,
+    unfinished_trainings,
+)
 from serrm.training.log import Record
 from serrm.training.loop import Trainer
-from serrm.training.settings import RunSettings
+from serrm.training.settings import CheckpointConfig, RunSettings, TrainingFacts
 from serrm.training.trial import estimate
 
 log = logging.getLogger(__name__)
 SETTINGS = "settings.json"  # the resolved settings, in the scratch folder
 MEASURED_FILE = "measured.json"  # the seconds, memory and device of the run so far, there too
 NUM_KEPT = 2  # checkpoints kept of an unfinished run, in case the newest is damaged
+# The facts of a training on which rounding and the masks of dropout depend.
+HARDWARE = ("device", "processes", "micro_batch", "native")
 EXPLODED = 10.0  # times log K, the loss of guessing; no run recovers from there
 EXIT_RESUMABLE = 75  # EX_TEMPFAIL of sysexits.h: the run is unfinished and nothing is wrong
 
@@ -73,6 +87,13 @@ def stop_requests() -> Iterator[list[str]]:
         restore()
 
 
+class Trained(NamedTuple):
+    """A finished training: the config.json of its checkpoint, and its scratch folder, which may be removed."""
+
+    config: CheckpointConfig
+    folder: Path
+
+
 def train(
     run: RunSettings,
     arrays: Path,
@@ -80,29 +101,39 @@ def train(
     scratch: Path,
     execution: Execution,
     on_record: Callable[[Record], None] = lambda record: None,
-) -> dict[str, Any]:
-    """Train `run` on `arrays` and leave the checkpoint in `target`; returns its config.json.
+    *,
+    pipeline_run: PipelineRun | None = None,
+    check_inputs: Callable[[], None] = lambda: None,
+) -> Trained:
+    """Train `run` on `arrays` and leave the checkpoint in `target`.
 
     Under torchrun all processes call this together, and the first one writes. The last checkpoint stays in `scratch`,
     so calling again trains no further. All need the same `scratch`, as each reads the checkpoint from which it resumes.
+    `check_inputs` is called when the training has finished; if it raises, the result stays in `scratch`. Without a
+    `pipeline_run` the code of the whole package counts.
     After `execution.max_seconds`, SIGTERM or Ctrl-C there is a checkpoint in `scratch`; the first process then raises
     Interrupted, and the others return the config of this checkpoint. ValueError if the loss explodes.
     """
     end = time.monotonic() + (execution.max_seconds or math.inf)
     with stop_requests() as requests, joined_by_torchrun(execution.device) as processes:
-        training = TrainingRun(run, arrays, scratch / run.digest(), execution, processes)
-        training.run_steps(on_record, requests, end)
+        training = TrainingRun(run, arrays, scratch, execution, processes, pipeline_run)
+        try:
+            training.run_steps(on_record, requests, end)
+        finally:
+            training.close()
         step, num_steps = training.trainer.step, training.trainer.num_optimiser_steps
         last = training.checkpoint
         # Only the first process reads it, which may remove it before the others have come this far.
-        config: dict[str, Any] = processes.collect(ckpt.read_config(last) if processes.is_first else None)[0]
+        own_config = ckpt.read_config(last) if processes.is_first else None
+        config: CheckpointConfig = processes.collect(own_config)[0]
         if processes.is_first:
             if step < num_steps:
                 message = f"stopped at step {step} of {num_steps}; resume with the same command"
                 log.warning(message)
                 raise Interrupted(message)
+            check_inputs()
             ckpt.write_result(target, last, training.folder / ckpt.SNAPSHOTS)
-        return config
+        return Trained(config, training.folder)
 
 
 def read_measured(folder: Path) -> dict[str, Any]:
@@ -111,16 +142,37 @@ def read_measured(folder: Path) -> dict[str, Any]:
     return json.loads(file.read_text()) if file.is_file() else {}
 
 
+def moved_run(settings: Path) -> PipelineRun | None:
+    """The place in a pipeline of a run whose scratch folder holds this settings file, perhaps on another machine.
+
+    None outside of a scratch folder, or if the package here is not the one that made its newest checkpoint.
+    """
+    file = settings.with_name(IDENTITY)
+    if not file.is_file() or read_measured(settings.parent).get("code_hash") != package_hash():
+        return None
+    identity = parse_file(file, Identity.model_validate_json)
+    return PipelineRun(identity.profile, identity.run, identity.code)
+
+
 class TrainingRun:
     """A trainer with its records so far, resumed from its scratch folder and saved there."""
 
     def __init__(
-        self, run: RunSettings, arrays: Path, folder: Path, execution: Execution, processes: Processes = ALONE
+        self,
+        run: RunSettings,
+        arrays: Path,
+        scratch: Path,
+        execution: Execution,
+        processes: Processes = ALONE,
+        pipeline_run: PipelineRun | None = None,
     ) -> None:
-        self.settings, self.folder, self.execution, self.processes = run, folder, execution, processes
+        self.settings, self.scratch, self.execution, self.processes = run, scratch, execution, processes
         self.records: list[Record] = []
         self.seconds = 0.0  # of training, over all interruptions
         self.peak_memory = 0  # bytes of all processes together, the most before an interruption
+        self.other_code: dict[str, Any] | None = None  # the code of earlier steps, if it was another
+        self.lock: IO[str] | None = None
+        self.code_hash = package_hash()
         self.device = devices.prepare_device(execution.device, execution.threads, processes)
         check_task(arrays, run.task)
         self.data_hash = training_hash(arrays)
@@ -135,13 +187,8 @@ class TrainingRun:
         )
         self.flops_of_optimiser_step = run.train.batch_size * flops_of_supervision_step
         model = build_run_model(run, stream).to(self.device)
-        newest = self._prepare_folder()
-        config = None if newest is None else ckpt.read_config(newest)
-        self.initial_sha256 = None  # of the weights that fine-tuning started from
-        if config is not None:
-            self.initial_sha256 = config["initial_sha256"]  # `_resume` loads the run's own weights
-        elif run.train.init_from is not None:
-            self.initial_sha256 = load_initial(model, Path(run.train.init_from))
+        init_from = run.train.init_from  # of fine-tuning
+        self.initial_sha256 = None if init_from is None else load_initial(model, Path(init_from))
         self.compiles = run.train.compile and self.device.type != "cpu"
         accelerate(
             model,
@@ -149,10 +196,20 @@ class TrainingRun:
             compiles=self.compiles,
             allows_graphs=execution.micro_batch is None,  # every piece would record graphs of its own
         )
-        precision = run.train.precision if config is None else config["training"]["precision"]
-        self.precision: str = processes.collect(resolved_precision(precision, self.device))[0]
+        self.precision: str = processes.collect(resolved_precision(run.train.precision, self.device))[0]
         self.arithmetic = arithmetic(model, self.precision)
+        profile, name, code = pipeline_run or PipelineRun("", run.name, self.code_hash)
+        self.identity = Identity(
+            profile=profile,
+            run=name,
+            settings=run.digest(),
+            data="+".join(filter(None, [self.data_hash, self.initial_sha256])),
+            code=code,
+            arithmetic=processes.collect(arithmetic_kind(model, self.precision))[0],
+        )
+        self.folder = scratch / self.identity.folder_name
         self.trainer = self._trainer(model, stream, self.precision)
+        newest = self._prepare_folder()
         if newest is not None:
             self._resume(newest)
 
@@ -216,35 +273,45 @@ class TrainingRun:
         """True if another number of threads changes no result, and neither machine.yaml nor torchrun sets it."""
         return self.arithmetic == EXACT and self.execution.threads is None and self.processes.num == 1
 
-    def config(self) -> dict[str, Any]:
+    def close(self) -> None:
+        """Let other processes train in the folder."""
+        if self.lock is not None:
+            self.lock.close()
+
+    def config(self) -> CheckpointConfig:
         """The content of config.json: the resolved settings, the data, and the results."""
-        trainer = self.trainer
-        return {
-            **self._identity(),
-            "initial_sha256": self.initial_sha256,
-            "num_symbols": trainer.stream.num_symbols,
-            "num_special": trainer.stream.num_special,
-            "side": trainer.stream.side,
-            "puzzles": list(trainer.stream.puzzle_names),
-            "parameters": num_parameters(trainer.model),
-            "parameters_with_task_types": num_parameters(trainer.model, with_task_types=True),
-            "training": {
-                "steps": trainer.step,
-                "samples": trainer.slots.num_drawn,
-                "train_puzzles": trainer.stream.num_examples,  # pairs on ARC-AGI
-                "flops": trainer.step * self.flops_of_optimiser_step,
-                "final_loss": self.records[-1]["loss"] if self.records else None,
-                "precision": self.precision,
-                "arithmetic": self.arithmetic,
-                "compile": self.compiles,
-                **self._hardware(),
-            },
-        }
+        trainer, execution = self.trainer, self.execution
+        return CheckpointConfig(
+            run=self.settings,
+            data_hash=self.data_hash,
+            initial_sha256=self.initial_sha256,
+            num_symbols=trainer.stream.num_symbols,
+            num_special=trainer.stream.num_special,
+            side=trainer.stream.side,
+            puzzles=tuple(trainer.stream.puzzle_names),
+            parameters=num_parameters(trainer.model),
+            parameters_with_task_types=num_parameters(trainer.model, with_task_types=True),
+            training=TrainingFacts(
+                steps=trainer.step,
+                samples=trainer.slots.num_drawn,
+                train_puzzles=trainer.stream.num_examples,
+                flops=trainer.step * self.flops_of_optimiser_step,
+                final_loss=self.records[-1]["loss"] if self.records else None,
+                precision=self.precision,
+                arithmetic=self.arithmetic,
+                compile=self.compiles,
+                device=self.device.type,
+                processes=self.processes.num,
+                micro_batch=execution.micro_batch,
+                native=execution.native,
+            ),
+        )
 
     def measured(self) -> dict[str, Any]:
         """The content of measured.json: seconds, speed and memory of the run, on which no result depends.
 
-        All processes have to call it together.
+        It also names the code of earlier steps if that was another (`resume_other_code`). All processes have to call it
+        together.
         """
         peak_memory = sum(self.processes.collect(devices.peak_memory(self.device)))
         return {
@@ -253,20 +320,8 @@ class TrainingRun:
             "peak_memory_bytes": max(peak_memory, self.peak_memory),
             "device": str(self.device),
             "threads": torch.get_num_threads(),
-        }
-
-    def _identity(self) -> dict[str, Any]:
-        """The entries of config.json in which a checkpoint must agree for this run to resume from it."""
-        return {"run": self.settings.model_dump(mode="json"), "data_hash": self.data_hash}
-
-    def _hardware(self) -> dict[str, Any]:
-        """The entries of config.json on which rounding and the masks of dropout depend."""
-        execution = self.execution
-        return {
-            "device": self.device.type,
-            "processes": self.processes.num,
-            "micro_batch": execution.micro_batch,
-            "native": execution.native,
+            "code_hash": self.code_hash,
+            **({"other_code": self.other_code} if self.other_code else {}),
         }
 
     def _speed(self) -> float:
@@ -316,24 +371,54 @@ class TrainingRun:
         sound = None
         if self.processes.is_first:
             (self.folder / ckpt.SNAPSHOTS).mkdir(parents=True, exist_ok=True)
+            self.lock = lock_folder(self.folder)
+            if ckpt.latest(self.folder) is None:
+                self._report_unfinished()
+            write_whole(self.folder / IDENTITY, self.identity.model_dump_json(indent=2) + "\n")
             write_whole(self.folder / SETTINGS, self.settings.model_dump_json(indent=2) + "\n")
             sound = ckpt.latest_sound(self.folder)
         newest: Path | None = self.processes.collect(sound)[0]
         return newest
 
+    def _report_unfinished(self) -> None:
+        """Log why the most recent unfinished training of this run does not go on, or continue it if that is wanted."""
+        own = self.identity
+        others = [
+            (other, own.differences(other.identity))
+            for other in unfinished_trainings(self.scratch)
+            if (other.identity.profile, other.identity.run) == (own.profile, own.run)
+        ]
+        for other, differences in others:
+            if differences == ["code"] and self.execution.resume_other_code:
+                self._copy_unfinished(other)
+                return
+        if others:
+            other, differences = others[0]
+            message = "%s starts anew, as its %s changed; the training at step %d stays in %s (undo the edit to go on)"
+            log.warning(message, own.run, " and ".join(differences), other.step, other.folder)
+
+    def _copy_unfinished(self, other: Unfinished) -> None:
+        """Continue a training of other code in this folder; measured.json says so. The other folder stays."""
+        ignored = shutil.ignore_patterns(IDENTITY, LOCK, "mlflow.json", ".*")
+        shutil.copytree(other.folder, self.folder, ignore=ignored, dirs_exist_ok=True)
+        fact = {"other_code": {"code": other.identity.code, "until_step": other.step}}
+        write_json(self.folder / MEASURED_FILE, read_measured(self.folder) | fact)
+        log.warning(
+            "%s goes on from step %d of other code, as machine.yaml says", self.identity.run, other.step
+        )
+
     def _resume(self, checkpoint: Path) -> None:
-        state = ckpt.read_training_state(checkpoint, self._identity(), self.device)
+        state = ckpt.read_training_state(checkpoint, self.device)
         self.records = state.pop("records")
         if measured := read_measured(self.folder):
             self.seconds, self.peak_memory = measured["seconds"], measured["peak_memory_bytes"]
+            self.other_code = measured.get("other_code")
         self.trainer.load_state_dict(state)
         log.info("resuming %s at step %d", self.settings.name, self.trainer.step)
-        config, hardware = ckpt.read_config(checkpoint)["training"], self._hardware()
-        changed = [key for key in hardware if config[key] != hardware[key]]
+        facts = ckpt.read_config(checkpoint).training, self.config().training
+        changed = [key for key in HARDWARE if len({getattr(part, key) for part in facts}) > 1]
         if changed and self.processes.is_first:
-            before, now = (
-                ", ".join(f"{key} {values[key]}" for key in changed) for values in (config, hardware)
-            )
+            before, now = (", ".join(f"{key} {getattr(part, key)}" for key in changed) for part in facts)
             masks = " and dropout masks" if self.settings.model.has_dropout else ""
             message = "checkpoint made with %s, resuming with %s: results will differ only by rounding%s"
             log.warning(message, before, now, masks)
@@ -374,4 +459,4 @@ def load_initial(model: RecurrentModel, checkpoint: Path) -> str:
         model.load_state_dict(ckpt.read_weights(checkpoint))
     except RuntimeError as error:
         raise ValueError(f"train.init_from: {checkpoint}: {ckpt.misfit_of(error)}") from error
-    return hash_file(checkpoint / ckpt.MODEL)
+    return hash_file(checkpoint / MODEL)

@@ -1,21 +1,19 @@
 """Settings of a training run: the recipe of a (data set, model) pair, and switches for known faults."""
 
-import hashlib
-from collections.abc import Callable
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Literal
 
 from pydantic import (
     Field,
     NonNegativeInt,
     PositiveFloat,
     PositiveInt,
-    model_serializer,
     model_validator,
 )
 
 from serrm.core.settings import KeyOf, Settings, TaskName, setting_error
 from serrm.models.families import ModelSettings
 from serrm.models.halting import HaltingSettings
+from serrm.models.settings import NUM_SPECIAL
 from serrm.puzzles.settings import ArraySettings, HintSettings
 from serrm.training.adam_atan2_settings import AdamAtan2Settings
 from serrm.training.base import Betas
@@ -23,8 +21,6 @@ from serrm.training.losses import Loss
 from serrm.training.optimizers import Optimizer
 from serrm.training.schedules import SCHEDULES
 from serrm.training.stablemax import Stablemax
-
-USUAL_LOSS: Final = "stablemax"
 
 
 class Fidelity(Settings):
@@ -93,14 +89,8 @@ class TrainSettings(Settings):
     """Show squares of the answer in the first examples; an extension."""
     init_from: str | None = None
     """Checkpoint whose EMA weights the training starts from; set by the `init` of a run."""
-    loss: Loss = Stablemax(kind=USUAL_LOSS)
+    loss: Loss = Stablemax(kind="stablemax")
     """The paper's stablemax cross-entropy, or plain cross-entropy, an extension."""
-
-    @model_serializer(mode="wrap")
-    def _without_the_usual_loss(self, handler: Callable[[Any], Any]) -> dict[str, Any]:
-        """Leave out the paper's loss, so that its runs keep the digest that they had before `loss` was a setting."""
-        values: dict[str, Any] = handler(self)
-        return {key: value for key, value in values.items() if (key, value) != ("loss", USUAL_LOSS)}
 
     @model_validator(mode="after")
     def _has_one_length(self) -> "TrainSettings":
@@ -160,8 +150,56 @@ class RunSettings(Settings):
         """
         return f"{self.data_set}-{self.variant}-s{self.seed}"
 
-    def digest(self) -> str:
-        """sha256 of the resolved settings, the name of the scratch folder."""
-        # The text has the old keys, `kind` for `task` and `task` for `data_set`: committed scores have digests of it.
-        text = self.model_dump_json().replace('"task":', '"kind":', 1).replace('"data_set":', '"task":', 1)
-        return hashlib.sha256(text.encode()).hexdigest()
+
+class TrainingFacts(Settings):
+    """Length, result and circumstances of a training."""
+
+    steps: int
+    samples: int
+    train_puzzles: int
+    """Pairs on ARC-AGI."""
+    flops: int
+    final_loss: float | None
+    """None before the first record of the training log."""
+    precision: str
+    arithmetic: str | None = None
+    """Precision and kernels; not known of checkpoints that were made before it was kept."""
+    compile: bool = False
+    device: str
+    """The device's type, which with the next three may change rounding and the masks of dropout."""
+    processes: int
+    micro_batch: int | None
+    native: bool
+
+
+class Imported(Settings):
+    """The file of published weights that a checkpoint was made of."""
+
+    file: str
+    sha256: str
+
+
+class CheckpointConfig(Settings):
+    """The content of a checkpoint's `config.json`: settings, data and results.
+
+    The code is not among them, so that a refactor which leaves the weights equal leaves the checkpoint equal.
+    """
+
+    run: RunSettings
+    settings_digest: str = Field(default_factory=lambda data: data["run"].digest())
+    """Digest of `run`."""
+    data_hash: str | None = None
+    """Hash of the training arrays; None for imported weights."""
+    initial_sha256: str | None = None
+    """Of the weights that fine-tuning started from."""
+    imported: Imported | None = None
+    num_symbols: int
+    num_special: int = NUM_SPECIAL
+    side: int
+    """Side of the grids; of ARC-AGI the canvas, the largest grid used."""
+    puzzles: tuple[str, ...] = ()
+    """The names of the ARC puzzles in the task-type table, in its order."""
+    parameters: int
+    parameters_with_task_types: int
+    training: TrainingFacts | None = None
+    """None for imported weights."""

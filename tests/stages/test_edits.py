@@ -1,0 +1,244 @@
+"""Settings, code and data edited while a stage runs: results are filed under nothing that did not make them."""
+
+import json
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from serrm.core.files import hash_file
+from serrm.core.project import Layout
+from serrm.training.identity import unfinished_trainings, weights_sha256
+from serrm.training.run import TrainingRun
+from stages import evaluate, inputs, train
+from stages.inputs import unedited
+from tests.conftest import MakePath
+from tests.stages.test_pipeline import OTHER, ROOT, RUN, Project, built, ran, tiny
+
+__all__ = ["built"]
+MODULE = "src/serrm/core/module.py"  # code of every stage
+# The stages with their keys, a setting that they use, and a file of their data.
+STAGES = {
+    "download": ("sudoku", "data_sets.sudoku.download.source.num_test", "data/none/file"),
+    "choose_puzzles": ("sudoku", "data_sets.sudoku.puzzles.num_test", "data/ci/raw/sudoku/file"),
+    "build_arrays": ("sudoku", "data_sets.sudoku.arrays.num_augmentations", "data/ci/puzzles/sudoku/file"),
+    "read_tests": ("mine", "tests.mine.num_puzzles", "mine.txt"),
+    "hash_code": ("", "runs.sudoku-other-s0.seed", ""),
+    "train": (RUN, "recipes.sudoku.se_rrm.steps", "data/ci/arrays/sudoku/training/file"),
+    "evaluate": (RUN, "data_sets.sudoku.evaluate.curve_puzzles", f"data/ci/runs/{RUN}/file"),
+    "tabulate": ("", "recipes.sudoku.se_rrm.steps", "data/ci/scores/file"),
+}
+Edit = Callable[[str], None]
+
+
+def set_value(key: str, value: Any) -> None:
+    """Write a value at a key of params.yaml."""
+    file = Path("params.yaml")
+    values = section = yaml.safe_load(file.read_text())
+    *names, last = key.split(".")
+    for name in names:
+        section = section[name]
+    section[last] = value
+    file.write_text(yaml.safe_dump(values, sort_keys=False))
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A git repository with the real dvc.yaml, a params file, one module of code, and a file of every stage's data."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(inputs, "ROOT", tmp_path)
+    monkeypatch.delenv("DVC_ROOT", raising=False)
+    shutil.copyfile(ROOT / "dvc.yaml", "dvc.yaml")
+    tests = {"mine": {"data_set": "sudoku", "file": "mine.txt"}}
+    Path("params.yaml").write_text(yaml.safe_dump(tiny() | {"tests": tests}, sort_keys=False))
+    for name in (MODULE, *(data for _, _, data in STAGES.values() if data)):
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+        Path(name).write_text("before")
+    code = Path("data/ci/code")
+    code.mkdir(parents=True)
+    for suffix in ("training", "scoring"):
+        (code / f"{RUN}.{suffix}").write_text(
+            f"run.model: x\n{hash_file(Path(MODULE))} serrm/core/module.py\n"
+        )
+    git("init", "-q", "-b", "main")
+    git("add", ".")
+    git("commit", "-qm", "before")
+    return tmp_path
+
+
+def git(*arguments: str) -> None:
+    identity = ("-c", "user.name=a", "-c", "user.email=a@b.c")
+    subprocess.run(["git", *identity, *arguments], check=True, capture_output=True)
+
+
+def edit_settings(stage: str) -> None:
+    set_value(STAGES[stage][1], 3)
+
+
+def edit_code(stage: str) -> None:
+    Path(MODULE).write_text("after")
+
+
+def edit_data(stage: str) -> None:
+    if not (file := STAGES[stage][2]):
+        pytest.skip("it has no data")
+    Path(file).write_text("after")
+
+
+def change_branch(stage: str) -> None:
+    edit_settings(stage)
+    git("checkout", "-qB", "other")
+    git("commit", "-qam", "other settings")
+
+
+@pytest.mark.parametrize("edit", [edit_settings, edit_code, edit_data, change_branch])
+@pytest.mark.parametrize("stage", STAGES)
+def test_a_stage_fails_after_an_edit_and_not_after_its_undo(project: Path, stage: str, edit: Edit) -> None:
+    with pytest.raises(ValueError, match="edited while"), unedited(stage, STAGES[stage][0]):
+        edit(stage)
+    git("checkout", "-q", "main")
+    git("checkout", ".")
+    with unedited(stage, STAGES[stage][0]):
+        edit(stage)
+        git("checkout", "-q", "main")
+        git("checkout", ".")
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_an_edit_of_what_a_stage_does_not_use_is_none_of_its_business(project: Path, stage: str) -> None:
+    with unedited(stage, STAGES[stage][0]):
+        Path("README.md").write_text("after")
+        Path("src/serrm/core/.module.py.swp").write_text("an editor's file")
+        if stage not in ("tabulate", "hash_code"):
+            set_value("models.trm.width", 32)
+
+
+def test_code_that_is_newer_than_its_list_trains_nothing(project: Path) -> None:
+    edit_code("train")
+    with pytest.raises(ValueError, match="hash_code"), unedited("train", RUN):
+        pass
+
+
+@pytest.fixture
+def trainable(project: Path, make_arrays: MakePath, monkeypatch: pytest.MonkeyPatch) -> Layout:
+    """The project with arrays, in which a stage trains in this process."""
+    shutil.rmtree("data/ci/arrays")
+    shutil.copytree(make_arrays(side=4), "data/ci/arrays/sudoku")
+    set_value("recipes.sudoku.se_rrm.batch_size", 4)
+    set_value("data_sets.sudoku.arrays.num_augmentations", 0)
+    git("commit", "-qam", "tiny")
+    Path("machine.yaml").write_text("device: cpu\nthreads: 1\n")
+    monkeypatch.setattr("serrm.tracking.client.log_training", lambda *_: nullcontext(lambda record: None))
+    return Layout("ci")
+
+
+def change_data(stage: str) -> None:
+    metadata = Path("data/ci/arrays/sudoku/training/metadata.json")
+    metadata.write_text(json.dumps(json.loads(metadata.read_text()), indent=3))
+
+
+@contextmanager
+def edited_at_the_end(edit: Edit, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Edit something when a training has taken its steps."""
+    steps = TrainingRun.run_steps
+
+    def run_steps(self: TrainingRun, *arguments: Any) -> None:
+        steps(self, *arguments)
+        edit("train")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(TrainingRun, "run_steps", run_steps)
+        yield
+
+
+@pytest.mark.parametrize("edit", [edit_settings, edit_code, change_data, change_branch])
+def test_an_edit_while_training_files_nothing_and_costs_nothing_once_undone(
+    trainable: Layout, monkeypatch: pytest.MonkeyPatch, edit: Edit
+) -> None:
+    train.train(RUN)
+    untouched, target = weights_sha256(trainable.runs / RUN), trainable.runs / RUN
+    assert list(trainable.scratch.glob("*")) == []
+    shutil.rmtree(target)
+    data = Path("data/ci/arrays/sudoku/training/metadata.json")
+    before = data.read_bytes()
+    with edited_at_the_end(edit, monkeypatch), pytest.raises(ValueError, match="edited while train"):
+        train.train(RUN)
+    assert not target.exists(), "DVC would file it"
+    git("checkout", "-q", "main")
+    git("checkout", ".")
+    data.write_bytes(before)
+    (kept,) = unfinished_trainings(trainable.scratch)
+    assert kept.identity.run == RUN and kept.step == 6
+    train.train(RUN)
+    assert weights_sha256(target) == untouched
+    assert list(trainable.scratch.glob("*")) == []
+
+
+def test_scores_are_made_of_no_checkpoint_of_other_settings_or_data(trainable: Layout) -> None:
+    train.train(RUN)
+    set_value("recipes.sudoku.se_rrm.steps", 3)
+    with pytest.raises(ValueError, match="other settings"):
+        evaluate.evaluate(RUN)
+    git("checkout", ".")
+    change_data("train")
+    metadata = Path("data/ci/arrays/sudoku/training/metadata.json")
+    metadata.write_text(json.dumps(json.loads(metadata.read_text()) | {"seed": 5}))
+    with pytest.raises(ValueError, match="other training data"):
+        evaluate.evaluate(RUN)
+    assert not trainable.scores.joinpath(f"{RUN}.json").exists()
+
+
+def test_the_facts_of_a_checkpoint_come_back_with_it(trainable: Layout) -> None:
+    train.train(RUN)
+    (first,) = trainable.provenance.iterdir()
+    content = first.read_bytes()
+    set_value("recipes.sudoku.se_rrm.steps", 3)
+    train.train(RUN)
+    assert len(list(trainable.provenance.iterdir())) == 2
+    assert first.read_bytes() == content and first.stem != weights_sha256(trainable.runs / RUN)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy is deprecated")
+def test_dvc_files_no_training_under_settings_that_were_edited_meanwhile(built: Project) -> None:
+    layout, stage = Layout("ci", built.root), f"train@{OTHER}"
+    long, edited = tiny(), tiny()
+    for params, rate in ((long, 0.001), (edited, 0.002)):
+        params["recipes"]["sudoku"]["se_rrm"] |= {"steps": 300, "learning_rate": rate}
+    built.write(long, checkpoint_seconds=0.1)
+    process = subprocess.Popen(["dvc", "repro", stage], cwd=built.root, env=built.environment)
+    while not list(unfinished_trainings(layout.scratch)) and process.poll() is None:
+        time.sleep(0.1)
+    built.write(edited)
+    assert process.wait() != 0 and not (layout.runs / OTHER).exists()
+    built.write(long)
+    assert "resuming" in built.run("dvc", "repro", stage).stderr
+    weights = weights_sha256(layout.runs / OTHER)
+    built.write(edited)
+    built.done("dvc", "repro", stage)
+    assert weights_sha256(layout.runs / OTHER) != weights
+    built.write(long)
+    assert ran(built.done("dvc", "repro", stage)) == set(), "the run cache has it"
+    assert weights_sha256(layout.runs / OTHER) == weights
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy is deprecated")
+def test_an_experiment_in_a_temporary_copy_goes_on_where_it_stopped(built: Project) -> None:
+    layout = Layout("ci", built.root)
+    params, command = tiny(), ("dvc", "exp", "run", "--temp", f"train@{OTHER}")
+    params["runs"][OTHER]["changes"]["model.expansion"] = 3.0
+    built.write(params, max_seconds=0.0001)
+    for step in (1, 2):
+        assert built.run(*command).returncode != 0
+        (unfinished,) = unfinished_trainings(layout.scratch)
+        assert unfinished.step == step
+    built.write(params)
+    built.done(*command)
+    assert not list(unfinished_trainings(layout.scratch))
