@@ -12,7 +12,7 @@ def read_tests(
 
     Example: python -m stages read_tests mine
     """
-    from serrm.reading.sets import write_test_set
+    from serrm.arrays.file_sets import write_test_set
     from stages.inputs import unedited
 
     with unedited("read_tests", name) as inputs:

@@ -48,7 +48,7 @@ def test_an_invalid_puzzle_keeps_the_grid_and_shows_the_reason(text: str) -> Non
     assert not isinstance(grid, str) and again == sentence
 
 
-@pytest.mark.parametrize("text", ["11..............", "S#\n#G"])
+@pytest.mark.parametrize("text", ["11..............", "." * 81, "S# \n###\n##G"])
 def test_a_puzzle_without_a_solution_is_drawn_and_refused(text: str) -> None:
     grid, _, _ = demo.show(text)
     [(_, sentence, *_)] = demo.play(text, 64)

@@ -32,11 +32,12 @@ from serrm.puzzles.tasks import TASKS, grid_task
 from serrm.reading.question import Question
 from serrm.reading.reader import read_inline
 from serrm.solving.model import Model, packaged_name_for
-from serrm.solving.solve import FIRST_STEPS, SolveOptions
+from serrm.solving.solve import FIRST_STEPS, NO_CLUE, SolveOptions, has_no_clue
 
 RECORDS: Final = [task for task in TASKS.values() if isinstance(task, GridTask) and task.checkpoint]
 SAMPLES: Final = {name: sample for record in RECORDS for name, sample in record.samples.items()}
 HINTS = "Click a square, then type a symbol or press one below it.", "Click squares to draw."
+MAX_CHARACTERS: Final = 100_000  # of the text
 PAUSE = 0.3  # seconds per step of the first attempt
 SURE, UNSURE = (169, 209, 234), (243, 190, 110)
 
@@ -65,8 +66,10 @@ def settle(question: Question, budget: int) -> Iterator[Frame]:
     model = load(packaged_name_for(question))
     task, tokens = grid_task(question.task), question.cells.reshape(-1)
     assert task.verify is not None
-    if flaw := task.flaw(tokens):
-        raise ValueError(flaw)
+    layout = task.layout(question.side)
+    if flaw := NO_CLUE if has_no_clue(question) else task.flaw(tokens):
+        raise ValueError(": ".join(filter(None, [flaw, layout])))
+    layout = layout and f" {layout.capitalize()}."
     num_symbols = task.alphabet(question.side).num_symbols
     limits = SolveOptions(budget=budget).limits(task, num_searches=1)
     puzzle = Search(0, tokens)
@@ -81,13 +84,13 @@ def settle(question: Question, budget: int) -> Iterator[Frame]:
                 output.logits, num_symbols, model.settings.train.loss
             )
             if puzzle.attempts == 1 or is_over:
-                yield Frame(_caption(puzzle, int(is_guess.sum())), answer[0], certainty, is_guess)
+                yield Frame(_caption(puzzle, int(is_guess.sum())) + layout, answer[0], certainty, is_guess)
             if is_over:
                 break
         puzzle.end(certainty, shares, task)
     if not puzzle.is_verified:
         assert puzzle.answer is not None and puzzle.certainty is not None
-        caption = f"Not solved within {puzzle.steps} supervision steps."
+        caption = f"Not solved within {puzzle.steps} supervision steps.{layout}"
         yield Frame(caption, puzzle.answer, puzzle.certainty, np.zeros(len(tokens), dtype=bool))
 
 
@@ -102,10 +105,14 @@ def _caption(puzzle: Search, num_guesses: int) -> str:
 
 
 def question_of(text: str) -> Question:
-    """The puzzle of a text. ValueError for an invalid puzzle, or one without a packaged model."""
-    question = read_inline(text, "the text")[0]
-    packaged_name_for(question)
-    return question
+    """The puzzle of a text. ValueError for another text, a long one, or a puzzle without a packaged model."""
+    if len(text) > MAX_CHARACTERS:
+        raise ValueError(f"the text has more than {MAX_CHARACTERS:,} characters: enter one puzzle")
+    questions = read_inline(text, "the text")
+    if len(questions) > 1:
+        raise ValueError(f"the text has {len(questions)} puzzles: enter one")
+    packaged_name_for(questions[0])
+    return questions[0]
 
 
 def symbols_to_fill(question: Question) -> str:

@@ -10,7 +10,7 @@ import asyncio
 import logging
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ from serrm.puzzles.boxes import box_for_side
 from serrm.puzzles.raw import Puzzle
 from serrm.puzzles.sudoku.rules import BLANK
 from serrm.puzzles.tasks import grid_task
-from serrm.reading.reader import read_puzzles
+from serrm.reading.reader import read_file
 from serrm.scoring.metrics import metrics_of, rates
 from serrm.scoring.tally import Tally
 
@@ -134,7 +134,7 @@ def draw_puzzles(files: Iterable[Path], num: int | None) -> dict[str, list[Puzzl
     file, a wrong answer, or no puzzle.
     """
     sudoku, by_side = grid_task("sudoku"), dict[int, list[Puzzle]]()
-    for puzzle in (puzzle for file in files for puzzle in read_puzzles(file, "sudoku")):
+    for puzzle in (puzzle for file in files for puzzle in _read_puzzles(file)):
         by_side.setdefault(puzzle.side, []).append(puzzle)
     sets = {}
     for side, puzzles in sorted(by_side.items()):
@@ -153,6 +153,15 @@ def draw_puzzles(files: Iterable[Path], num: int | None) -> dict[str, list[Puzzl
     if not sets:
         raise ValueError("no Sudoku with a solution in the files")
     return sets
+
+
+def _read_puzzles(file: Path) -> Iterator[Puzzle]:
+    """The Sudokus of a file. ValueError for another puzzle."""
+    for question in read_file(file):
+        if question.task != "sudoku":
+            raise ValueError(f"{question.place}: not a puzzle of the task sudoku")
+        answer = None if question.answer is None else question.answer.reshape(-1)
+        yield Puzzle(question.cells.reshape(-1), answer)
 
 
 def prompt_for(question: UInt8[np.ndarray, " I"]) -> str:

@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from jaxtyping import Bool, UInt8
@@ -75,11 +75,9 @@ def latin_sets(raw: Path, settings: LatinSubset) -> dict[str, RawSet]:
     return {"train": RawSet(SIDE, settings.num_train, 0, iter(rows)), "unseen": rest}
 
 
-def recognises(value: Any) -> bool:
-    """True for 25 characters that are digits up to 5 or blanks, and for 5 rows."""
-    if isinstance(value, str):
-        return len(value) == SIDE**2 and set(value) <= {*CHARACTERS}
-    return len(value) == SIDE
+def recognises(text: str) -> bool:
+    """True for 25 characters that are digits up to 5 or blanks."""
+    return len(text) == SIDE**2 and {*text} <= {*CHARACTERS, "0"}
 
 
 def judge(side: int, prediction: Tokens, question: Tokens, answer: Tokens | None) -> str:
@@ -113,7 +111,7 @@ LATIN = GridTask(
     judge=judge,
     raw_sets=latin_sets,
     recognises=recognises,
-    text=GridText(characters=CHARACTERS, largest=lambda side: SIDE + 1),
+    text=GridText(characters=CHARACTERS, others={"0": BLANK}, largest=lambda side: SIDE + 1),
     draw=draw_order,
     apply=apply_orders,
     criteria={"full_rows": Criterion(have_full_rows, "Full rows", "every digit in every row")},

@@ -7,7 +7,7 @@ The stage build_arrays writes two folders for a data set, so that no training de
     test/drawn/<set>/       questions.npy, answers.npy, of tasks with grades groups.json (`serrm.arrays.groups`)
 
 The sets in test/drawn are the data set's own, from stage `choose_puzzles`. Beside them, test/files has the sets of
-users' files (`serrm.reading.sets`). The arrays are token grids as memory-mapped uint8, one question and one answer
+users' files (`serrm.arrays.file_sets`). The arrays are token grids as memory-mapped uint8, one question and one answer
 per puzzle.
 
 An epoch of the stream shuffles the puzzles and takes one random augmentation of each. Example number n is a pure

@@ -79,6 +79,7 @@ def evaluate(
             lines.add_row(*((name, str(entry["num_puzzles"])) if is_first else ("", "")), step, *texts)
         lines.add_section()
         remarks += [f"{name}: left out: {entry['reason']}"] if "reason" in entry else []
+        remarks += [f"{name}: {entry['layout']}"] if "layout" in entry else []
         remarks += [f"{name}: {text}: {entry[key]}" for key, text in REMARKS.items() if entry.get(key)]
         remarks += [
             f"{name}: solved after {step} steps by another solution than the answer in the file: {num}"

@@ -110,11 +110,7 @@ def solve(
         raise ValueError("no puzzle in the input")
     from serrm.core.devices import keep_memory
     from serrm.solving.model import existing_folder_of, load
-    from serrm.solving.solve import SolveOptions, Status, early_remark, in_order, summary
-
-    for question in questions:
-        if remark := early_remark(question):
-            log.info("%s: %s", question.place, remark)
+    from serrm.solving.solve import SolveOptions, Status, in_order, summary
 
     # One puzzle on a terminal is drawn; everything else is lines for programs to read.
     is_drawn = (
@@ -232,7 +228,7 @@ def _draw_answer(question: Any, answer: Any) -> None:
     if answer.cells is not None:
         puzzle = puzzle_of(replace(question, answer=answer.cells))
         assert puzzle.answer is not None
-        print_grid(console(), written_in(puzzle.answer_panel(puzzle.answer), answer.notation))
+        print_grid(console(), written_in(puzzle.answer_panel(puzzle.answer), answer.signs))
     typer.echo(status_line(answer))
 
 
@@ -249,13 +245,13 @@ def _draw_steps(answer: Any, is_of_many: bool, is_traced: bool, picture: Path | 
     title = f"{title}, {answer.place}" if is_of_many else title
     predictions = dict(enumerate(trace.predictions, start=1))
     puzzle = DrawnPuzzle(trace.task, trace.side, trace.question, predictions=predictions)
-    panels = [written_in(panel, answer.notation) for panel in settling_panels(puzzle, THIN_ABOVE)]
+    panels = [written_in(panel, answer.signs) for panel in settling_panels(puzzle, THIN_ABOVE)]
     if is_traced:
         print_panels(console(), [panels], title)
     if picture is None:
         return
     if picture.suffix == ".gif":
-        frames = [[[written_in(panel, answer.notation)]] for panel in settling_panels(puzzle)]
+        frames = [[[written_in(panel, answer.signs)]] for panel in settling_panels(puzzle)]
     else:
         frames = [[panels[start : start + PANELS_PER_ROW] for start in range(0, len(panels), PANELS_PER_ROW)]]
     write_picture(picture, [picture_svg(rows, title) for rows in frames])

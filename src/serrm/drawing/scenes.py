@@ -9,7 +9,6 @@ from typing import TypeVar
 from serrm.drawing.puzzles import EXAMPLES, DrawnPuzzle, Panel, Scene, read_examples
 from serrm.puzzles.arc import grids as arc
 from serrm.puzzles.look import CellLook
-from serrm.puzzles.notation import Notation
 from serrm.puzzles.tasks import ARC, grid_task
 from serrm.reading.question import Question
 from serrm.reading.reader import read_file
@@ -81,14 +80,9 @@ def _arc_puzzle(question: arc.Grid, answer: arc.Grid | None) -> DrawnPuzzle:
     return DrawnPuzzle("arc_agi_1", arc.MAX_SIDE, arc.encode(question, arc.MAX_SIDE), right)
 
 
-def written_in(panel: Panel, notation: Notation | None) -> Panel:
-    """A panel with the signs of its question, such as hexadecimal digits from 0, instead of the task's.
-
-    Numbers of several digits, whose notation has a joiner, do not fit the cells, so the task's signs stay.
-    """
-    if notation is None or notation.joiner:
-        return panel
-    look, signs = panel.look, notation.signs
+def written_in(panel: Panel, signs: str) -> Panel:
+    """A panel with the signs of its question, such as the letters A–P, instead of the task's; `signs` may be empty."""
+    look = panel.look
 
     def cell(token: int, is_given: bool, is_wrong: bool) -> CellLook:
         plain = look.cell(token, is_given, is_wrong)

@@ -70,6 +70,7 @@ DATA_FIELDS = (
         "solutions",
         "exact_method",
         "caveat",
+        "layout",
         "checkpoint",
     ),
     *(

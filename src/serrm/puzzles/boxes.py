@@ -20,3 +20,12 @@ def box_for_side(n: int) -> Box:
     if rows is None:
         raise ValueError(f"no box shape for a grid of side {n}")
     return Box(rows, n // rows)
+
+
+def boxes_in_words(n: int) -> str:
+    """The boxes of an n×n grid unless they are squares, because other shapes are in use too; empty without boxes."""
+    try:
+        box = box_for_side(n)
+    except ValueError:
+        return ""
+    return "" if box.rows == box.cols else f"boxes of {box.rows} rows by {box.cols} columns"

@@ -7,6 +7,7 @@ symbol-equivariant embeddings for special and usual symbols.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
@@ -167,9 +168,11 @@ class GridTask(Task):
     # (raw directory, settings of the subset) → the training set, then the test sets; with an `audit`, at least one test
     # set has the side of the training set, and the first of these is audited.
     raw_sets: Callable[[Path, Any], Mapping[str, RawSet]]
-    # Users' puzzles, as text or as rows of numbers. A puzzle belongs to the last task of TASKS that recognises it.
-    recognises: Callable[[Any], bool]
+    # True for the text of a user's puzzle, which belongs to the last task of TASKS that recognises it.
+    recognises: Callable[[str], bool]
     text: GridText
+    # side → what the size of a grid leaves open, such as the boxes of a 6×6 Sudoku, for answers and errors.
+    layout: Callable[[int], str] = lambda side: ""
     # (training questions, test questions, side) → entries of audit.json.
     audit: Callable[[Grids, Grids, int], dict[str, Any]] | None = None
     grading: Grading | None = None  # of difficulty
@@ -233,6 +236,17 @@ class GridTask(Task):
     def solution(self, question: Tokens) -> Tokens | None:
         """A solution of a question by the exact method; None if there is no solution or no such method."""
         return None if self.solutions is None else next(self.solutions(question, {}), None)
+
+    def only_solution(self, question: Tokens) -> Tokens:
+        """The solution of a question by the exact method. ValueError without this method, or unless there is one."""
+        if self.solutions is None:
+            raise ValueError(f"no answer, and {self.name} has no exact method that finds one")
+        solutions = list(islice(self.solutions(question, {}), 2))
+        if not solutions:
+            raise ValueError(self.flaw(question) or "the puzzle has no solution")
+        if len(solutions) > 1:
+            raise ValueError("the puzzle has several solutions: give the answer that counts")
+        return solutions[0]
 
 
 @dataclass(frozen=True, kw_only=True)

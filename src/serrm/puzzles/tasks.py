@@ -7,6 +7,7 @@ from serrm.puzzles.arc.record import ARC_AGI_1, ARC_AGI_2
 from serrm.puzzles.maze.record import MAZE
 from serrm.puzzles.sudoku.record import SUDOKU
 from serrm.puzzles.task import Alphabet, ArcTask, GridTask, Task
+from serrm.puzzles.text import shorten
 
 TASKS: Final = Entries[Task](
     {
@@ -24,6 +25,22 @@ ARC: Final = "arc"
 def question_task(task: str) -> str:
     """The task name that the reader gives to questions for a checkpoint of this task (`arc` for both ARC-AGIs)."""
     return ARC if isinstance(TASKS[task], ArcTask) else task
+
+
+def task_of(text: str) -> str:
+    """The task of a user's grid: the last one that recognises it."""
+    for name in reversed(TASKS.data):
+        record = TASKS[name]
+        if isinstance(record, GridTask) and record.recognises(text):
+            return name
+    raise ValueError(f"no task has such grids: {shorten(text)}")
+
+
+def drawn_signs() -> str:
+    """The characters of the tasks with a space among them, in whose grids white space counts."""
+    records = (TASKS[name] for name in TASKS.data)
+    texts = [record.text.characters for record in records if isinstance(record, GridTask)]
+    return "".join(text for text in texts if " " in text)
 
 
 def alphabet(task: str, side: int) -> Alphabet:

@@ -5,20 +5,38 @@ An invalid text is a ValueError of one line with the wrong part.
 
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
-from itertools import count
+from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
 from jaxtyping import Bool, UInt8
 
-from serrm.puzzles.notation import Notation
 from serrm.puzzles.raw import Puzzle, Tokens
 
-# Signs between the symbols or fields of users' puzzles (`serrm.reading.symbols`), which can be no symbols themselves.
-SEPARATORS: Final = ",;:|/\\'\"[](){}<>=!`&"
+# Signs between or around the grids of users' files (`serrm.reading`), which can be no characters of a grid.
+SEPARATORS: Final = ',;|│┃║"[{'
+
+
+MAX_CODE: Final = 256  # characters from this code point on are in no grid
+
+
+class WrongSignError(ValueError):
+    """A sign that a grid cannot have, at an index of its text."""
+
+    def __init__(self, message: str, index: int) -> None:
+        super().__init__(message)
+        self.index = index
+
+
+@lru_cache
+def _token_of_code(signs: str, others: tuple[tuple[str, int], ...]) -> UInt8[np.ndarray, "257"]:
+    """The tokens of the characters up to `MAX_CODE`; 255, which is larger than any token, for unknown ones."""
+    table = np.full(MAX_CODE + 1, 255, dtype=np.uint8)
+    for sign, token in (*others, *((sign, token) for token, sign in enumerate(signs, start=1))):
+        table[ord(sign)] = token
+    return table
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,11 +44,11 @@ class GridText:
     """The square grids of a task as text, a character per cell."""
 
     # Of the tokens 1, 2, …, none of SEPARATORS. If a space is one of them, white space counts when users' puzzles are
-    # read; then # must be the wall, and the last character must be one that only answers have
-    # (`serrm.reading.drawings`).
+    # read; then # must be the wall.
     characters: str
-    # The number of token 1 where grids are lists of numbers: answers, and the questions of tasks that take such lists
-    # (`GridTask.recognises`).
+    # Of the same tokens in users' grids above 9×9 that have no other characters; empty if there are none.
+    letters: str = ""
+    # The number of token 1 where grids are lists of numbers: answers, and published grids.
     first_number: int = 0
     # Tokens of further characters, which are read and never written.
     others: Mapping[str, int] = field(default_factory=dict)
@@ -40,8 +58,6 @@ class GridText:
     least_in_answer: int = 2  # the smallest token that an answer may have in such a cell
     # Raises ValueError for tokens that are not a question.
     check_question: Callable[[Tokens], object] = lambda question: None
-    # Users' puzzles: (question's symbols, side, answer's symbols) → their notation; None if the task has only this one.
-    notation: Callable[[Sequence[str], int, Sequence[str]], Notation] | None = None
 
     def __post_init__(self) -> None:
         """Raise ValueError for a character that separates symbols where puzzles are read."""
@@ -80,24 +96,46 @@ class GridText:
         """The number of each cell, from `first_number` on, as in the lists that `parse` reads."""
         return tokens - np.uint8(1) + np.uint8(self.first_number)
 
-    def read(self, text: str) -> Tokens:
-        """The I tokens of a grid of I = side² characters. ValueError with the wrong part."""
-        values = text.encode("latin-1", "replace").translate(self._token_of_byte)
-        tokens = np.frombuffer(bytearray(values), dtype=np.uint8)
-        side = math.isqrt(len(tokens))
-        if not text or side**2 != len(tokens):
-            raise ValueError(f"{len(tokens)} characters are not a square grid: {shorten(text)}")
+    def read(self, text: str, signs: str = "") -> Tokens:
+        """The I tokens of a grid of I = side² signs, by default `characters`. ValueError with the wrong part."""
+        side, known = math.isqrt(len(text)), signs or self.characters
+        if not text or side**2 != len(text):
+            raise ValueError(f"{len(text)} characters are not a square grid: {shorten(text)}")
         largest = self.largest(side)
+        codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
+        tokens = _token_of_code(known, tuple(self.others.items()))[np.minimum(codes, MAX_CODE)]
         if (wrong := np.flatnonzero(tokens > largest)).size:
-            index, known = int(wrong[0]), self.characters[:largest]
-            raise ValueError(f"{text[index]!r} at position {index + 1} is not one of {known!r}")
+            index = int(wrong[0])
+            raise WrongSignError(
+                f"{text[index]!r} at position {index + 1} is not one of {known[:largest]!r}", index
+            )
         return tokens
 
-    @cached_property
-    def _token_of_byte(self) -> bytes:
-        """The tokens of all Latin-1 characters; 255, which is larger than any token, for other characters."""
-        tokens = {**dict(zip(self.characters, count(1), strict=False)), **self.others}
-        return bytes(tokens.get(chr(byte), 255) for byte in range(256))
+    def signs_of(self, text: str) -> str:
+        """The signs in which a grid is written: `letters`, or `characters`."""
+        if not 81 < len(text) <= (len(self.letters) - 1) ** 2:
+            return self.characters
+        used = {*text} - {*self.others, self.letters[0]}
+        return self.letters if used and used <= {*self.letters} else self.characters
+
+    def is_question(self, tokens: Tokens) -> bool:
+        """True for tokens that are a question."""
+        try:
+            self.check_question(tokens)
+        except ValueError:
+            return False
+        return True
+
+    def blank_in(self, text: str) -> str:
+        """The sign for blanks in a grid, or "" without a blank. ValueError for two signs."""
+        signs = [
+            self.characters[self.blank - 1],
+            *(sign for sign in self.others if self.others[sign] == self.blank),
+        ]
+        used = [sign for sign in signs if sign in text]
+        if len(used) > 1:
+            raise ValueError(f"holds {used[0]!r} and {used[1]!r}: a file has one sign for blanks")
+        return "".join(used)
 
     def format(self, tokens: Tokens) -> str:
         """The characters of a grid. ValueError for a token without a character."""
@@ -130,7 +168,12 @@ class GridText:
 
 def as_text(value: Any) -> str:
     """A value as text: a string unchanged, other values as JSON."""
-    return value if isinstance(value, str) else json.dumps(value, default=repr)
+    if isinstance(value, str):
+        return value
+    try:
+        return json.dumps(value, default=repr)
+    except (TypeError, ValueError, RecursionError):  # keys that are no text, or a value within itself
+        return repr(value)
 
 
 def shorten(text: str, width: int = 40) -> str:

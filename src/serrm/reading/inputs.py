@@ -1,114 +1,95 @@
-"""The texts and arrays in files, pipes and archives, with or without compression.
+"""The texts, arrays and tables in files, pipes and archives, within limits on their size.
 
 A file may be a named pipe or a device, such as /dev/stdin or a shell's `<(…)`. Binary content is a ValueError of one
 line.
 """
 
-import bz2
 import gzip
 import io
-import lzma
 import zipfile
-import zlib
-from collections.abc import Callable, Iterator
-from pathlib import Path, PurePosixPath
+from collections.abc import Iterator
+from pathlib import PurePosixPath
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-COMPRESSED: Final[dict[bytes, Callable[[bytes], bytes]]] = {
-    b"\x1f\x8b": gzip.decompress,
-    b"BZh": bz2.decompress,
-    b"\xfd7zXZ\x00": lzma.decompress,
-}
-"""Decompression by the first bytes of a file."""
-ENDINGS: Final = (".gz", ".bz2", ".xz", ".zip")  # of compressed files
-ZIP, NPY, TAR = b"PK\x03\x04", b"\x93NUMPY", b"ustar"
-UNSUPPORTED: Final = {
-    b"PAR1": "a Parquet file; write it as CSV",
-    b"%PDF": "a PDF",
-    b"\x89PNG": "a picture",
-    b"\xff\xd8\xff": "a picture",
-    b"GIF8": "a picture",
-    b"(\xb5/\xfd": "compressed with zstd; unpack it",
-    b"7z\xbc\xaf": "a 7z archive; unpack it",
-    b"Rar!": "a RAR archive; unpack it",
-    b"SQLite": "a database; write it as CSV",
-}
-ENCODINGS: Final = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
+from serrm.reading.question import FORMS
+
+MAX_BYTES: Final = 256 * 2**20  # of a file, and of all that it unpacks to
+MAX_DEPTH: Final = 2  # of archives within archives
+GZIP, ZIP, NPY, PARQUET = b"\x1f\x8b", b"PK\x03\x04", b"\x93NUMPY", b"PAR1"
 
 
 class Document(NamedTuple):
-    """A text or an array, its name for messages, its file's name without an ending, and its folder in an archive."""
+    """A text or a value, and its place for messages: a file, or a member of an archive."""
 
-    name: str
-    stem: str
+    path: PurePosixPath
     content: Any
-    folder: str = "."
+
+    @property
+    def stem(self) -> str:
+        """The name of the file without endings."""
+        return self.path.name.partition(".")[0]
 
 
-def documents(path: Path) -> Iterator[Document]:
-    """The texts and arrays of a file. ValueError without a file or for a damaged one; OSError if it may not be read."""
-    if not path.exists():
-        raise ValueError(f"{path}: no such file")
-    yield from unpacked(path.read_bytes(), str(path), path.name.partition(".")[0])
-
-
-def unpacked(content: bytes, name: str, stem: str, folder: str = ".") -> Iterator[Document]:
-    """The texts and arrays in the bytes of a file; an archive may have several."""
+def unpacked(content: bytes, path: PurePosixPath, depth: int = 0) -> Iterator[Document]:
+    """The texts and values in the bytes of a file; an archive may have several."""
     try:
-        for start, decompress in COMPRESSED.items():
-            if content.startswith(start):
-                yield from unpacked(_decompressed(content, decompress, name), name, stem, folder)
-                return
-        if content.startswith(ZIP):
-            yield from _of_archive(content, name)
-        elif content.startswith(NPY):
-            yield Document(name, stem, _array(content, name), folder)
-        else:
-            yield Document(name, stem, text_of(content, name), folder)
-    except (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, RuntimeError) as error:
-        raise ValueError(f"{name}: damaged or not readable: {error}") from None
+        value = _opened(content, depth)
+    except Exception as error:  # damaged content can make zipfile, gzip, numpy and pyarrow raise any
+        raise ValueError(f"{path}: not readable: {' '.join(str(error).split())[:200]}") from None
+    if not isinstance(value, tuple):
+        yield Document(path, value)
+    else:
+        for name, part in value:
+            yield from unpacked(part, path / name, depth + 1)
 
 
-def _decompressed(content: bytes, decompress: Callable[[bytes], bytes], name: str) -> bytes:
-    try:
-        return decompress(content)
-    except ValueError as error:  # of bz2, for a file that ends too early
-        raise ValueError(f"{name}: damaged or not readable: {error}") from None
-
-
-def _array(content: bytes, name: str) -> Any:
-    try:
+def _opened(content: bytes, depth: int) -> Any:
+    """The text, array or table in the bytes of a file, or the names and contents of an archive."""
+    _check_size(len(content) if depth <= MAX_DEPTH else MAX_BYTES + 1)
+    if content.startswith(GZIP):
+        return _opened(gzip.GzipFile(fileobj=io.BytesIO(content)).read(MAX_BYTES + 1), depth + 1)
+    if content.startswith(ZIP):
+        return tuple(_members(zipfile.ZipFile(io.BytesIO(content))))
+    if content.startswith(NPY):
         return np.load(io.BytesIO(content), allow_pickle=False)
-    except ValueError as error:
-        raise ValueError(f"{name}: damaged or not readable: {error}") from None
+    return _table(content) if content.startswith(PARQUET) else text_of(content)
 
 
-def _of_archive(content: bytes, name: str) -> Iterator[Document]:
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        names = [member for member in archive.namelist() if not member.endswith("/")]
-        if "[Content_Types].xml" in names:
-            raise ValueError(f"{name}: an office document; write it as CSV")
-        for member in names:
-            path = PurePosixPath(member)
-            if path.parts[0] != "__MACOSX" and path.name[0] != ".":
-                stem, folder = path.name.partition(".")[0], str(path.parent)
-                yield from unpacked(archive.read(member), f"{name}/{member}", stem, folder)
+def _check_size(num_bytes: int) -> None:
+    if num_bytes > MAX_BYTES:
+        raise ValueError(f"more than {MAX_BYTES // 2**20} MB unpacked, or archives within archives")
 
 
-def text_of(content: bytes, name: str) -> str:
+def _members(archive: zipfile.ZipFile) -> Iterator[tuple[str, bytes]]:
+    """Names and content of an archive's files, other than hidden ones."""
+    left = MAX_BYTES
+    for name in archive.namelist():
+        path = PurePosixPath(name)
+        if not name.endswith("/") and path.name[:1] not in ("", ".") and path.parts[0] != "__MACOSX":
+            part = archive.open(name).read(left + 1)
+            left -= len(part)
+            _check_size(-left + MAX_BYTES)
+            yield name, part
+
+
+def _table(content: bytes) -> Any:
+    from pyarrow.parquet import ParquetFile
+
+    file = ParquetFile(io.BytesIO(content))
+    groups = (file.metadata.row_group(number) for number in range(file.num_row_groups))
+    _check_size(sum(group.total_byte_size for group in groups))
+    return [file.read().to_pydict()]
+
+
+def text_of(content: bytes) -> str:
     """The text of bytes in UTF-8 or UTF-16. ValueError for binary content.
 
     Invalid bytes, which may stand in a comment, become U+FFFD, a character that no grid has.
     """
-    for start, message in UNSUPPORTED.items():
-        if content.startswith(start):
-            raise ValueError(f"{name}: {message}")
-    if content[257:262] == TAR:
-        raise ValueError(f"{name}: a tar archive; unpack it")
-    encodings = [encoding for start, encoding in ENCODINGS.items() if content.startswith(start)]
-    encoding = encodings[0] if encodings else "utf-8"
-    if encoding != "utf-16" and content.count(0) > len(content) / 8:
-        raise ValueError(f"{name}: not a text file")
-    return content.decode(encoding, "replace")
+    encoding = "utf-16" if content.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig"
+    text = content.decode(encoding, "replace")
+    if text.count("\0") + text.count("\ufffd") > len(text) / 8:
+        raise ValueError(f"not a text; {FORMS}, also in .gz and .zip")
+    return text

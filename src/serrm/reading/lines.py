@@ -1,270 +1,163 @@
-"""Puzzles in the lines of a text: one per line, rows of tables, grids over several lines, and lines between them.
+"""Text of lines: one puzzle per line, or grids in rows (docs/howto.md has the grammars).
 
-Lines are skipped only if they are blank, comments (`#` and what cannot be a maze), headings, or rulings between boxes.
-Any other line that is not a puzzle is a ValueError with its place.
+The first lines choose between the two. After that, every line obeys the grammar or is a ValueError with its place.
 """
 
-import ast
-import csv
-import json
-import logging
 import math
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
-from typing import Any
+from itertools import takewhile
 
-from serrm.puzzles.sudoku.notation import SURE_BLANKS
+from serrm.puzzles.tasks import drawn_signs
 from serrm.puzzles.text import shorten
-from serrm.reading.drawings import drawn_records, find_drawing, line_flaw, rows_flaw
-from serrm.reading.question import Match, Question, WrittenGrid, is_grid_size, is_puzzle, question_of
-from serrm.reading.rows import find_rows, find_spaced_rows, is_row_of_more, may_be_between_rows
-from serrm.reading.symbols import MAX_ROW, MIN_ALONE, is_ruling, symbol_lists, whole_puzzle
+from serrm.reading.question import FORMS, MAX_SIDE, Question, has_blank, question_of
 
-# Names of a question and of its answer in tables and JSON objects.
-QUESTION_NAMES = (
-    "question",
-    "puzzle",
-    "puzzles",
-    "quizzes",
-    "quiz",
-    "grid",
-    "sudoku",
-    "board",
-    "givens",
-    "problem",
-    "maze",
-)
-ANSWER_NAMES = ("answer", "answers", "solution", "solutions", "solved")
-TABLE_DELIMITERS = (",", ";", "\t", "|")
-MIN_WORD_LIKE_GRID = 9  # characters, the cells of the smallest grid
-MAX_LITERAL = 1_000_000  # characters of a Python literal that is tried if JSON fails
-log = logging.getLogger(__name__)
+SIGNS = ".123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"  # of the numbers 0…35
+BETWEEN_WORDS = re.compile(r"[\s,;]+")
+BETWEEN_SIGNS = re.compile(r"[ \t,|│┃║]+")
+FRAME = re.compile(r"[ |+\-=*_:\u2500-\u257F]+")
+HEADING = re.compile(r"\[(puzzle|state)\]|grid \d+", re.IGNORECASE)
+COMMENT = re.compile(r"//|#([A-Za-z ]|$)")
+MAX_PIECE = 16  # characters of a remark that consists of the signs of a grid
 
-PlaceOf = Callable[[int], str]  # number of a line from 1 → its place, such as puzzles.csv:3
-# (value of JSON, place) → its puzzles: `reader.questions_of`, passed in because the reader imports this module.
-ReadJson = Callable[[Any, str], Iterator[Question]]
+PlaceOf = Callable[[int], str]  # index of a line → its place, such as puzzles.csv:3
 
 
-def questions_of_lines(lines: Sequence[str], place_of: PlaceOf, read_json: ReadJson) -> Iterator[Question]:
-    """All puzzles of lines. ValueError, with its place, for a line that is not a puzzle and may not be skipped."""
-    if (header := _header(lines)) is not None:
-        yield from _table(lines, header, place_of, read_json)
+def questions_of_lines(lines: Sequence[str], place_of: PlaceOf) -> Iterator[Question]:
+    """The puzzles of lines. ValueError, with its place, for a line that does not obey the grammar."""
+    content = [number for number, line in enumerate(lines) if line.strip() and not is_comment(line)]
+    first = lines[content[0] : content[0] + MAX_SIDE] if content else []
+    block = [line for line in takewhile(bool, first) if not is_ruling(line)]
+    is_lone, num_whole = len([*takewhile(bool, first)]) == 1, sum(map(_is_whole, block))
+    if not block or HEADING.fullmatch(block[0].strip()) or (num_whole < len(block) / 2 and not is_lone):
+        for places, grid in grids_in_rows(lines, place_of):
+            yield question_of(grid, places[0], rows=places)
         return
-    position, num_found, headings = 0, 0, list[int]()
-    while position < len(lines):
-        line = lines[position]
-        if line.lstrip()[:1] in ("{", "[") and (value := decoded(line)) is not None:
-            position += 1
-            for question in read_json(value, place_of(position)):
-                num_found += 1
-                yield question
-            continue
-        try:
-            match = _find(lines, position)
-        except ValueError as error:
-            raise ValueError(f"{place_of(position + 1)}: {error}") from None
-        for number, written in match.grids:
-            yield question_of(place_of(number), written)
-        num_found += len(match.grids)
-        if not match.grids and line.strip() and not is_comment(line) and not is_ruling(line):
-            headings.append(position)
-        position = match.end
-    if headings and not num_found:
-        raise ValueError(f"{place_of(headings[0] + 1)}: no puzzle: {shorten(lines[headings[0]])}")
-    if headings:
-        log.info(
-            "%s: skipped as a heading, as were %d other lines", place_of(headings[0] + 1), len(headings) - 1
-        )
-
-
-def _find(lines: Sequence[str], position: int) -> Match:
-    """The puzzles that begin at a line; none if it may be skipped. ValueError if it may not."""
-    line, after = lines[position], position + 1
-    if (drawing := find_drawing(lines, position)) is not None:
-        return drawing
-    if not line.strip():
-        return find_spaced_rows(lines, position) or Match([], after)
-    if line.startswith("#") and (flaw := rows_flaw(lines, position)) is not None:
-        raise ValueError(flaw)
-    written = whole_puzzle(line)
-    if written is not None and not is_row_of_more(lines, position, len(written.symbols)):
-        return Match([(after, written)], after)
-    if is_comment(line):
-        return Match([], after)
-    try:
-        grids = find_rows(lines, position)
-    except ValueError:
-        if not is_heading(line):
-            raise
-        grids = None
-    if grids is not None:
-        return grids
-    if is_ruling(line) or is_heading(line):
-        return Match([], after)
-    raise ValueError(line_flaw(line) or _nearest_flaw(line))
-
-
-# Tables.
-
-
-def _header(lines: Sequence[str]) -> tuple[int, str, int, int | None] | None:
-    """The position after a table's header, its delimiter, and the columns of questions and answers.
-
-    None if the first line after the comments names no column of questions. A word alone, such as Sudoku, is a heading
-    above another heading or above a grid in rows.
-    """
-    for position, line in enumerate(lines):
-        for delimiter in TABLE_DELIMITERS:
-            names = [name.strip().strip("\"'").lower() for name in line.split(delimiter)]
-            question, answer = (
-                next((names.index(key) for key in keys if key in names), None)
-                for keys in (QUESTION_NAMES, ANSWER_NAMES)
+    num_answers: dict[str, int] = {}
+    for number in content:
+        grids = grids_on_line(lines[number], place_of(number))
+        question = question_of(grids[0], place_of(number), *grids[1:])
+        if num_answers.setdefault(question.task, len(grids)) != len(grids):
+            raise ValueError(
+                f"{question.place}: either all lines have answers or none: {shorten(lines[number])}"
             )
-            if question is not None:
-                is_title = len(names) == 1 and _has_rows_or_heading(lines, position + 1)
-                return None if is_title else (position + 1, delimiter, question, answer)
-        if line.strip() and not is_comment(line):
-            break
-    return None
-
-
-def _has_rows_or_heading(lines: Sequence[str], start: int) -> bool:
-    """True if the next line is a heading or the first row of a grid, even of one that misses rows."""
-    position = next(
-        (index for index in range(start, len(lines)) if not may_be_between_rows(lines[index])), None
-    )
-    if position is None:
-        return False
-    try:
-        match = _find(lines, position)
-    except ValueError:
-        return len(lines[position].strip()) <= MAX_ROW
-    return not match.grids or match.end > position + 1
-
-
-def _table(
-    lines: Sequence[str], header: tuple[int, str, int, int | None], place_of: PlaceOf, read_json: ReadJson
-) -> Iterator[Question]:
-    """The puzzles of a table's rows. Every line is parsed separately, so an unclosed quote affects one row only."""
-    start, delimiter, question, answer = header
-    for number, line in enumerate(lines[start:], start=start + 1):
-        if not line.strip():
-            continue
-        try:
-            cells = next(csv.reader([line], delimiter=delimiter))
-        except csv.Error as error:
-            raise ValueError(f"{place_of(number)}: {error}: {shorten(line)}") from None
-        if len(cells) > max(question, answer or 0):
-            answer_text = None if answer is None else cells[answer].strip("\t\r\n")
-            yield question_of_fields(place_of(number), cells[question], answer_text or None, read_json)
-        elif not (is_comment(line) or is_ruling(line)):
-            raise ValueError(f"{place_of(number)}: {len(cells)} columns are too few: {shorten(line)}")
-
-
-def question_of_fields(place: str, question: str, answer: str | None, read_json: ReadJson) -> Question:
-    """The puzzle of two fields, its question and its answer; either may be JSON. ValueError for several puzzles."""
-    fields = {"question": question, "answer": answer}
-    if any(text is not None and text.lstrip()[:1] == "[" for text in fields.values()):
-        values = {name: None if text is None else decoded(text) or text for name, text in fields.items()}
-        puzzles = list(read_json(values, place))
-        if len(puzzles) != 1:
-            raise ValueError(f"{place}: {len(puzzles)} puzzles in one row of a table: {shorten(question)}")
-        return puzzles[0]
-    written = grid_of_field(question)
-    return question_of(
-        place, written if answer is None else replace(written, answer=grid_of_field(answer).symbols)
-    )
-
-
-def grid_of_field(text: str) -> WrittenGrid:
-    """The grid of a field without other content; its symbols may be separated in any way."""
-    plain = text.strip("\t\r\n")
-    if any(set(plain) <= set(record.text.characters) for record in drawn_records()):
-        return WrittenGrid(tuple(plain), plain)
-    plain = plain.strip()
-    if plain.isascii() and is_grid_size(len(plain)) and not set(plain) & set(" \t,;|\n"):
-        return WrittenGrid(tuple(plain), plain)
-    whole = " ".join(plain.splitlines())
-    squares = [symbols for symbols in symbol_lists(whole) if is_grid_size(len(symbols))]
-    return WrittenGrid(squares[0] if squares else tuple(plain), whole)
-
-
-# Lines that are no puzzle.
+        yield question
 
 
 def is_comment(line: str) -> bool:
-    """True for a line that begins with # and does not look like a maze with a wrong character.
+    """True for a comment, which begins with // or with one # and a letter or a space, and is not like a maze."""
+    if not (match := COMMENT.match(line)) or match[0] == "//":
+        return match is not None
+    drawn = drawn_signs()
+    num_others = sum(sign.isalnum() and sign not in drawn and sign != "0" for sign in line)
+    return line.strip() == "#" or num_others > (len(line) / 4 if len(line) >= 9 else 0)
 
-    Between the rows of a grid only `# ` begins a comment (`may_be_between_rows`).
+
+def is_drawn(line: str) -> bool:
+    """True for a line of a maze, even one with a wrong sign."""
+    return {*line} <= {*drawn_signs()} or ("#" in line and not {*line} & {*"123456789"})
+
+
+def is_ruling(line: str) -> bool:
+    """True for a line of the frame around a grid or between its boxes, which may also be a row of blanks."""
+    return FRAME.fullmatch(line) is not None and re.search(r"[+\-=_\u2500-\u257F]{3}", line) is not None
+
+
+def _is_whole(line: str) -> bool:
+    """True for a line with a whole puzzle, even a wrong one."""
+    words = [line] if is_drawn(line) else BETWEEN_WORDS.split(line)
+    return any(len(word) > MAX_SIDE or has_blank(word) for word in words)
+
+
+# One puzzle per line.
+
+
+def grids_on_line(line: str, place: str) -> list[str]:
+    """The puzzle of a line of words, and its answer if there is one. A maze is the line itself.
+
+    ValueError unless there is exactly one puzzle, at most one other grid, and each other word is a remark.
     """
-    return line.lstrip().startswith("#") and line_flaw(line) is None
+    if is_drawn(line):
+        return [line]
+    words = list(filter(None, BETWEEN_WORDS.split(line)))
+    kinds = {word: has_blank(word) for word in words}
+    puzzles = [word for word in words if kinds[word]]
+    answers = [word for word in words if kinds[word] is False]
+    if not puzzles and len(nearest := max(words, key=len, default="")) > 9:
+        return [nearest]  # of which `question_of` raises the error
+    if len(puzzles) != 1 or len(answers) > 1:
+        raise ValueError(f"{place}: {len(puzzles) or 'no'} puzzles on a line: {shorten(line)}; {FORMS}")
+    remarks = [word for word in words if kinds[word] is None]
+    if _are_like_grid(remarks, puzzles[0]):
+        raise ValueError(f"{place}: {shorten(' '.join(remarks))} is neither an answer nor a remark")
+    return [*puzzles, *answers]
 
 
-def is_heading(line: str) -> bool:
-    """True for a line of words without a grid: "Grid 01", "[Puzzle]", names of columns, markup."""
-    text = line.strip()
-    if re.fullmatch(r"\[[A-Za-z][\w ]*\]|<[^<>]*>(.*</\w+>)?|(//|%|--|;) .*", text):
-        return True
-    fields = re.split(r"[\s,;:|=]+", text)
-    if len(fields) > 1 and all(re.fullmatch(r"[\"']?[A-Za-z_]{2,}[\"']?", field) for field in fields):
-        return True
-    is_like_grid = [_is_like_grid(field) for field in fields]
-    return re.match(r"[\"'(*_=\-\s]*[^\W\d_]{3,}", text) is not None and not any(is_like_grid)
+def _are_like_grid(words: Sequence[str], puzzle: str) -> bool:
+    """True for words that may be a spoilt answer or pieces of a grid, and not remarks beside a puzzle."""
+    known, num = {*(SIGNS if len(puzzle) > 81 else SIGNS[:10]), *"0_-*x?"}, len(puzzle)
+    runs = "".join(sign if sign in known else " " for sign in " ".join(words)).split()
+    pieces = [len(word) for word in words if {*word} <= known]
+    sizes = {num + piece + joint for piece in pieces if piece > 9 for joint in (0, 1)}
+    near = (word for word in words if abs(len(word) - num) < 3)
+    is_spoilt = any(sum(sign not in known for sign in word) < 2 for word in near)
+    is_piece = any(len(run) > min(MAX_PIECE, num - 2) for run in runs) or abs(sum(pieces) - num) < 2
+    return is_spoilt or is_piece or any(math.isqrt(size) ** 2 == size for size in sizes)
 
 
-def _is_like_grid(word: str) -> bool:
-    """True for a field too long for a word, or of nine or more characters of which half or more may be cells."""
-    num = sum(character.isdigit() or character in SURE_BLANKS for character in word)
-    return len(word) > MIN_ALONE or (len(word) >= MIN_WORD_LIKE_GRID and 2 * num >= len(word))
+# Grids in rows.
 
 
-def _nearest_flaw(line: str) -> str:
-    """The message about a line that is not a puzzle: the error of the part that is most like one."""
-    stripped = line.strip()
-    # One sign may be missing.
-    fields = [part for part in re.split(r"[\s,;|]+", stripped) if len(part) >= MIN_ALONE - 1]
-    ways = [tuple(part) for part in fields] or list(symbol_lists(line)) or [tuple(stripped)]
-    best = next((way for way in ways if is_grid_size(len(way))), ways[-1])
-    # A few symbols beside other text have the number of a grid's cells by chance.
-    if is_grid_size(len(best)) and len(best) < MIN_ALONE and len(best) != len(stripped):
-        return f"no puzzle: {shorten(line)}"
-    if len(best) in (1, 4, 9):  # square numbers, but more likely of the symbols of one row
-        return f"{len(best)} symbols are neither a puzzle nor rows of one: {shorten(line)}"
-    try:
-        question_of("", WrittenGrid(best, "".join(best) if max(map(len, best)) == 1 else stripped))
-    except ValueError as error:
-        return str(error).removeprefix(": ")
-    return f"no puzzle: {shorten(line)}"
+def grids_in_rows(lines: Sequence[str], place_of: PlaceOf) -> Iterator[tuple[list[str], str]]:
+    """The places of the rows of each grid, and the grid. ValueError, with its place, for a line that is no row.
+
+    Grids are separated by empty lines or headings. The grid below [State] belongs to the puzzle above.
+    """
+    index, is_apart, num_states = 0, True, 0
+    digits = (line for line in lines if {*line} & {*"123456789"} and not is_comment(line))
+    blank = next((sign for line in digits for sign in "-_" if sign in line), "")  # which frames have too
+    while index < len(lines):
+        line = lines[index]
+        if HEADING.fullmatch(line.strip()) and not num_states:
+            is_apart, num_states = True, int(line.strip().lower() == "[state]")
+        elif is_comment(line) or (not line.strip() and not _begins_maze(lines, index)):
+            is_apart |= not line.strip()
+        elif is_apart and num_states < 2:
+            rows, end = _rows_at(lines, index, blank, place_of)
+            index, is_apart = end - 1, False
+            if not num_states:
+                yield [*rows], "".join(rows.values())
+            num_states *= 2
+        elif not is_ruling(line):
+            reason = "more lines below [State]" if num_states else "no empty line between grids"
+            raise ValueError(f"{place_of(index)}: {reason}: {shorten(line)}; {FORMS}")
+        index += 1
 
 
-def decoded(text: str) -> Any:
-    """The value of a text that is JSON or a Python literal; None for other texts."""
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        pass
-    try:  # text with # may be a maze, and a set has no order
-        has_set = "{" in text and ":" not in text
-        is_literal = "#" not in text and not has_set and len(text) <= MAX_LITERAL
-        return ast.literal_eval(text.strip()) if is_literal else None
-    except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
-        return None
+def _rows_at(lines: Sequence[str], start: int, blank: str, place_of: PlaceOf) -> tuple[dict[str, str], int]:
+    """The rows of the grid that begins at a line, by place, and the index after them.
+
+    The first row has as many signs as there are rows. ValueError for a line that is no row.
+    """
+    first = next((line for line in lines[start : start + MAX_SIDE] if not is_ruling(line)), "")
+    is_of_maze = is_drawn(first) and first != ""
+    side, rows, index = len(first if is_of_maze else BETWEEN_SIGNS.sub("", first)), dict[str, str](), start
+    while len(rows) < side or index == start:
+        line = lines[index] if index < len(lines) else ""
+        row = line if is_of_maze else BETWEEN_SIGNS.sub("", line)
+        is_row_of_blanks = is_of_maze or ({*row} == {blank} and len(row) == side)
+        if is_row_of_blanks or not is_ruling(line) or side < 3:
+            if len(row) != side or not 3 <= side <= MAX_SIDE:
+                place = place_of(min(index, len(lines) - 1))
+                raise ValueError(
+                    f"{place}: {len(row)} signs, the first row having {side}: {shorten(line)}; {FORMS}"
+                )
+            rows[place_of(index)] = row
+        index += 1
+    return rows, index
 
 
-def wrapped_grid(lines: Sequence[str]) -> tuple[int, WrittenGrid] | None:
-    """A puzzle wrapped over lines that are neither puzzles nor rows, with the number of its first line."""
-    width = max(map(len, lines), default=0)
-    # In a maze a line of spaces that is as long as the others is part of it.
-    kept = [
-        (number, line) for number, line in enumerate(lines, start=1) if line.strip() or len(line) == width
-    ]
-    text = "".join(line for _, line in kept)
-    if not any(set(text) <= set(record.text.characters) for record in drawn_records()):
-        text = "".join(text.split())
-    written = WrittenGrid(tuple(text), text)
-    has_others = any(is_puzzle(WrittenGrid(tuple(line), line)) for _, line in kept)
-    is_one = (
-        len(kept) > 1 and is_grid_size(len(text)) and math.isqrt(len(text)) != len(kept) and not has_others
-    )
-    return (kept[0][0], written) if is_one and is_puzzle(written) else None
+def _begins_maze(lines: Sequence[str], index: int) -> bool:
+    """True for a line of spaces that is the first row of a maze."""
+    window = lines[index : index + min(len(lines[index]), MAX_SIDE)]
+    return {*map(len, window)} == {len(window)} and bool(has_blank("".join(window)))

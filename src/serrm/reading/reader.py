@@ -1,36 +1,28 @@
 """The reader of users' puzzles for `serrm solve`, `evaluate`, `show`, `ask`, `demo` and the Python API.
 
-It reads files (`serrm.reading.inputs`), among them the published files of the paper's tasks, standard input, arguments
-and Python values. Text that begins with a bracket is decoded as JSON or a Python literal if it can be; other text is
-read by lines (`serrm.reading.lines`). Sizes may be mixed. Invalid input is a ValueError of one line that names its
-place.
+It reads files (`serrm.reading.inputs`), standard input, arguments and Python values. The first lines of a text choose
+one of the forms (docs/howto.md): JSON, a table, one puzzle per line, or grids in rows. Sizes may be mixed. Invalid
+input is a ValueError of one line that names its place.
 """
 
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
-from serrm.puzzles.raw import Puzzle
 from serrm.puzzles.tasks import ARC
-from serrm.puzzles.text import as_text, shorten
+from serrm.puzzles.text import shorten
 from serrm.reading import arc
-from serrm.reading.inputs import ENDINGS, Document, documents, text_of, unpacked
-from serrm.reading.kaggle import paired, solutions_beside, with_answers
-from serrm.reading.lines import (
-    ANSWER_NAMES,
-    QUESTION_NAMES,
-    decoded,
-    grid_of_field,
-    questions_of_lines,
-    wrapped_grid,
-)
-from serrm.reading.question import Question, WrittenGrid, is_grid_size, question_of
-from serrm.reading.values import as_lists, grids_of
+from serrm.reading.grids import MAX_DEPTH, grids_of, plain
+from serrm.reading.inputs import MAX_BYTES, Document, text_of, unpacked
+from serrm.reading.lines import HEADING, PlaceOf, questions_of_lines
+from serrm.reading.question import FORMS, Question, question_of, with_one_blank
+from serrm.reading.tables import has_questions, header_of, questions_of_csv, questions_of_row
 
-NAMES = ("name", "id", "task_id", "puzzle_id")  # of an ARC puzzle
+MAX_LINE = 100_000  # characters of a line that is not JSON
+SUBMISSION = "sample_submission"  # of Kaggle, which has no puzzles
 
 
 def read_file(path: Path) -> list[Question]:
@@ -39,275 +31,148 @@ def read_file(path: Path) -> list[Question]:
     Kaggle's files of ARC challenges get their answers from the files of solutions beside them. ValueError, with file
     and line, for invalid puzzles and for files without a puzzle.
     """
+    if not path.exists():
+        raise ValueError(f"{path}: no such file")
+    stem = path.name.partition(".")[0]
     if path.is_dir():
-        files = sorted(file for ending in ("", *ENDINGS) for file in path.glob(f"*.json{ending}"))
-        if not files:
-            raise ValueError(f"{path}: a folder without JSON files; name a file of another form itself")
+        files = sorted(path.glob("*.json*"))
     else:
-        files = [path, *solutions_beside(path)]
-    questions = _read_documents([document for file in files for document in documents(file)])
-    if not questions:
-        raise ValueError(f"{path}: no puzzle")
+        beside = path.parent.glob(f"{stem.replace('challenges', 'solutions')}.json*")
+        files = [path, *(sorted(beside)[:1] if "challenges" in stem else [])]
+    if not (questions := _read_documents([document for file in files for document in _documents(file)])):
+        raise ValueError(f"{path}: no puzzle, or a folder without JSON files; {FORMS}")
     return questions
+
+
+def _documents(file: Path) -> Iterator[Document]:
+    with file.open("rb") as content:
+        yield from unpacked(content.read(MAX_BYTES + 1), PurePosixPath(file))
 
 
 def _read_documents(documents: Sequence[Document]) -> list[Question]:
-    questions = list[Question]()
-    for document, solutions in paired(documents):
-        puzzles = _read(document)
-        questions += puzzles if solutions is None else with_answers(puzzles, solutions)
+    """The puzzles of files. Solutions in files of their own complete those of their challenges."""
+    solutions = {id(document): arc.solutions_to(document, documents) for document in documents}
+    skipped, questions = {*map(id, solutions.values())}, list[Question]()
+    for document in documents:
+        place, content = str(document.path), document.content
+        if id(document) not in skipped and (document.stem != SUBMISSION or len(documents) == 1):
+            is_text = isinstance(content, str)
+            puzzles = read_text(content, place, document.stem) if is_text else questions_of(content, place)
+            questions += arc.with_answers(puzzles, solutions[id(document)])
     return questions
-
-
-def _read(document: Document) -> Iterable[Question]:
-    if isinstance(document.content, str):
-        return read_text(document.content, document.name, document.stem)
-    return questions_of(document.content, f"{document.name}: puzzle", document.stem)
-
-
-def read_puzzles(path: Path, task: str) -> list[Puzzle]:
-    """The puzzles of a file (see `read_file`), all of one task. ValueError for a puzzle of another task."""
-    questions = read_file(path)
-    for question in questions:
-        if question.task != task:
-            raise ValueError(f"{question.place}: not a puzzle of the task {task}: {shorten(question.text)}")
-    return [
-        Puzzle(question.cells.reshape(-1), None if question.answer is None else question.answer.reshape(-1))
-        for question in questions
-    ]
 
 
 def read_arguments(arguments: Iterable[str], standard_input: Callable[[], bytes]) -> list[Question]:
     """The puzzles of command-line arguments: puzzles, files of puzzles, or `-` for standard input."""
-    questions: list[Question] = []
-    for number, argument in enumerate(arguments, start=1):
-        if argument == "-":
-            questions += _read_documents(list(unpacked(standard_input(), "standard input", "")))
+    questions, name = list[Question](), PurePosixPath("standard input")
+    for number, text in enumerate(arguments, start=1):
+        if text == "-":
+            questions += _read_documents([*unpacked(standard_input(), name)])
         else:
-            questions += read_argument(argument, f"argument {number}")
+            questions += read_argument(text, f"argument {number}")
     return questions
 
 
 def read_argument(text: str, place: str = "puzzle") -> list[Question]:
     """The puzzles of the file named `text`, or of the text itself. ValueError if it is neither."""
-    return read_file(Path(text)) if _is_file(text) else read_inline(text, place)
+    try:
+        is_file = Path(text).exists() and text.strip() not in ("", ".", "..")
+    except (OSError, ValueError):  # a puzzle may be longer than file names can be
+        is_file = False
+    return read_file(Path(text)) if is_file else read_inline(text, place)
 
 
-# Text.
-
-
-def read_inline(text: str, place: str, name: str = "") -> list[Question]:
+def read_inline(text: str, place: str) -> list[Question]:
     """The puzzles of a text at one place, such as an argument; it is never taken for the name of a file."""
     try:
-        questions = _read_text(text, place, name, is_inline=True)
+        questions = read_text(text, place, is_inline=True)
     except ValueError:
-        if is_file_name(text):
+        if re.fullmatch(r"[^\n\"{}\[\]]*(\.[A-Za-z]\w{0,7}|/[^/\n]+)", text):
             raise ValueError(f"{place}: no file {text}, and not a puzzle") from None
         raise
-    if not questions and is_file_name(text):
-        raise ValueError(f"{place}: no file {text}, and not a puzzle")
-    if not questions:
-        raise ValueError(f"{place}: not a puzzle: {shorten(text)}")
     # The place of an ARC question names its test.
     is_alone = len(questions) == 1 and questions[0].task != ARC
     return [replace(questions[0], place=place)] if is_alone else questions
 
 
-def _is_file(text: str) -> bool:
-    try:
-        return Path(text).exists() and text.strip() not in ("", ".", "..")
-    except (OSError, ValueError):  # a puzzle may be longer than file names can be
-        return False
-
-
-def is_file_name(text: str) -> bool:
-    """True for a text that looks like the name of a file: it has an ending, or a folder before it."""
-    return re.fullmatch(r"[^\n\"{}\[\]]*(\.[A-Za-z][\w]{0,7}|/[^/\n]+)(\.(gz|bz2|xz|zip))?", text) is not None
-
-
-def read_text(text: str, source: str, name: str = "") -> list[Question]:
+def read_text(text: str, source: str, name: str = "", *, is_inline: bool = False) -> list[Question]:
     """The puzzles of a text; places are lines of `source`. An ARC puzzle without a name gets `name`.
 
     ValueError, with the place, for invalid puzzles.
     """
-    return _read_text(text, source, name, is_inline=False)
+    lines = re.split(r"\r\n|\n|\r", text.removeprefix("\ufeff").rstrip("\r\n"))
+    is_one_line = is_inline and not any(map(str.strip, lines[1:]))
+
+    def place_of(index: int) -> str:
+        return source if is_one_line else f"{source}:{index + 1}"
+
+    first = next(filter(str.strip, lines), "").strip()
+    if first.startswith(("{", "[")) and not HEADING.fullmatch(first):
+        questions = _questions_of_json(lines, source if is_inline else f"{source}: puzzle", place_of, name)
+    elif too_long := [index for index, line in enumerate(lines) if len(line) > MAX_LINE]:
+        raise ValueError(f"{place_of(too_long[0])}: a line of more than {MAX_LINE:,} characters")
+    elif header := header_of(lines):
+        questions = questions_of_csv(header, lines, place_of)
+    else:
+        questions = questions_of_lines(lines, place_of)
+    if not (puzzles := [*with_one_blank(questions)]):
+        raise ValueError(f"{source}: no puzzle: {shorten(text)}; {FORMS}")
+    return puzzles
 
 
-def _read_text(text: str, source: str, name: str, *, is_inline: bool) -> list[Question]:
-    text = text.removeprefix("\ufeff")
-    lines = re.split(r"\r\n|\n|\r", text)
-    while lines and not lines[-1]:
-        lines.pop()
-    is_one_line = not any(line.strip() for line in lines[1:])
-    code = _literal(text)
-    begins_with_bracket = code.lstrip()[:1] in ("{", "[")
-    whole = source if is_inline else f"{source}: puzzle"
-    if begins_with_bracket and (value := decoded(code)) is not None:
-        return list(questions_of(value, whole, name))
-
-    def place_of(number: int) -> str:
-        return source if is_inline and is_one_line else f"{source}:{number}"
-
-    def read_json(value: Any, place: str) -> Iterator[Question]:
-        return questions_of(value, place, name)
-
+def _questions_of_json(lines: Sequence[str], whole: str, place_of: PlaceOf, name: str) -> Iterator[Question]:
+    """The puzzles of a JSON text, or of JSON lines if the first line is a value and others follow it."""
+    texts = {place_of(index): line for index, line in enumerate(lines) if line.strip()}
     try:
-        return list(questions_of_lines(lines, place_of, read_json))
-    except ValueError:
-        if (wrapped := wrapped_grid(lines)) is not None:
-            number, grid = wrapped
-            return [question_of(place_of(number), grid)]
-        is_heading = re.match(r"\s*\[[A-Za-z]", code) is not None  # such as [Puzzle]
-        # If the first line can be decoded, the text is JSON lines, and a later one is wrong.
-        if begins_with_bracket and not is_heading and decoded(lines[0]) is None:
-            raise ValueError(f"{whole}: {_flaw_of_json(code)}") from None
-        raise
-
-
-def _literal(text: str) -> str:
-    """The lists in a text that is code, such as `board = [[…]]` or `array([[…]])`; other text unchanged."""
-    name, call = r"(?:[A-Za-z_]\w*\s*=\s*)?", r"(?:(?:\w+\.)?(?:array|tensor)\()?"
-    match = re.fullmatch(rf"\s*{name}{call}(\[.*\])(?:,\s*dtype=[\w.]+)?\)?;?\s*", text, re.DOTALL)
-    is_code = match is not None and re.match(r"\s*\[", text) is None
-    return match[1] if match is not None and is_code else text
-
-
-def _flaw_of_json(text: str) -> str:
-    try:
-        json.loads(text)
-    except json.JSONDecodeError as error:
-        return f"not JSON in line {error.lineno}: {error.msg}"
+        json.loads(next(iter(texts.values())))
     except (ValueError, RecursionError):
-        pass
-    return "not JSON: nested too deeply, or a number too long"
+        texts = {}
+    for place, text in (texts if len(texts) > 1 else {whole: "\n".join(lines)}).items():
+        try:
+            value = json.loads(text, object_pairs_hook=_unique)
+        except (ValueError, RecursionError) as error:
+            raise ValueError(f"{place}: not JSON: {error}: {shorten(text)}") from None
+        yield from _questions_of_value(value, place, name)
 
 
-# Values.
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len({key for key, _ in pairs}) < len(pairs):
+        raise ValueError("a key occurs twice in an object")
+    return dict(pairs)
 
 
-def questions_of(value: Any, place: str = "puzzle", name: str = "") -> Iterator[Question]:
-    """The puzzles of a value: a text, a path, bytes, an array, a pandas table, decoded JSON, or several of them.
+def questions_of(value: Any, place: str = "puzzle") -> Iterator[Question]:
+    """The puzzles of a value: a text, a path, bytes, an array, a data frame, decoded JSON, or several of them.
 
-    An ARC puzzle without a name gets `name`. ValueError, with its place, for an invalid puzzle.
+    ValueError, with its place, for an invalid puzzle.
     """
-    value = as_lists(value)
-    match value:
-        case Path():
-            yield from read_file(value)
-        case bytes() | bytearray():
-            yield from read_inline(text_of(bytes(value), place), place, name)
-        case str():
-            yield from read_inline(value, place, name)
-        case Mapping():
-            yield from _of_object(value, place, name)
-        case Iterable():
-            yield from _of_sequence([as_lists(item) for item in value], place, name)
-        case _:
-            raise ValueError(f"{place}: not a puzzle: {shorten(as_text(value))}")
-
-
-def _of_sequence(values: list[Any], place: str, name: str) -> Iterator[Question]:
-    """The puzzles of a list: of its cells or rows if they form grids, or else of its items."""
-    try:
-        grids = grids_of(values)
-    except ValueError as error:
-        raise ValueError(f"{place}: {error}") from None
-    if grids is not None:
-        for number, written in enumerate(grids, start=1):
-            yield question_of(place if len(grids) == 1 else f"{place} {number}", written)
-    elif not values:
-        raise ValueError(f"{place}: not a puzzle: '[]'")
-    elif all(isinstance(item, Mapping) and {"input", "output"} <= item.keys() for item in values):
-        raise ValueError(f'{place}: a list of pairs without "train" and "test": {arc.FORM}')
+    if isinstance(value, str | bytes):
+        yield from read_inline(value if isinstance(value, str) else text_of(value), place)
     else:
-        for number, item in enumerate(values, start=1):
-            yield from questions_of(item, f"{place} {number}", name)
+        try:
+            yield from _questions_of_value(plain(value), place, "")
+        except RecursionError:
+            raise ValueError(f"{place}: nested too deeply") from None
 
 
-def _of_object(value: Mapping[str, Any], place: str, name: str) -> Iterator[Question]:
-    """The puzzles of an object: an ARC puzzle, a question with an answer, or an object of named puzzles."""
-    keys = {str(key).lower(): key for key in value}
-    question = next((keys[key] for key in QUESTION_NAMES if key in keys), None)
-    answer = next((value[keys[key]] for key in ANSWER_NAMES if key in keys), None)
-    if isinstance(value.get("test"), list | tuple):
-        puzzle_name = next((value[key] for key in NAMES if key in value), name)
-        yield from arc.arc_questions(value, place, str(puzzle_name))
-    elif question is not None and value.get("task") == ARC:
-        # A line of `serrm solve --format json`, which has no demonstrations.
-        raise ValueError(f"{place}: a question of an ARC puzzle without its demonstrations: {arc.FORM}")
-    elif question is not None and (pairs := _question_pairs(value[question], answer, place)):
-        for number, (item, solution) in enumerate(pairs, start=1):
-            yield _question_of_pair(item, solution, f"{place} {number}")
-    elif question is not None:
-        yield _question_of_pair(value[question], answer, place)
-    elif value.keys() >= {"input", "output"} or (
-        "train" in value and not isinstance(value["train"], Mapping)
-    ):
-        # A pair, or demonstrations without tests; an object "train" is one of named puzzles.
-        raise ValueError(
-            f"{place}: an object with the keys {shorten(', '.join(map(str, value)))}: {arc.FORM}"
-        )
-    elif value and all(isinstance(item, Mapping | list | str) for item in value.values()):
+def _questions_of_value(value: Any, place: str, name: str, depth: int = 0) -> Iterator[Question]:
+    """The puzzles of an object, of a list of objects, or of grids. An ARC puzzle without a name gets `name`."""
+    if isinstance(value, Path):
+        yield from read_file(value)
+    elif isinstance(value, list) and any(isinstance(item, Mapping | Path) for item in value):
+        for number, item in enumerate(value, start=1):
+            yield from _questions_of_value(item, f"{place} {number}", name, depth + 1)
+    elif not isinstance(value, Mapping) or not value or depth > MAX_DEPTH:
+        grids = grids_of(value, place)
+        for number, grid in enumerate(grids, start=1):
+            yield question_of(grid, place if len(grids) == 1 else f"{place} {number}")
+    elif isinstance(value.get("test"), list):
+        yield from arc.arc_questions(value, place, name)
+    elif has_questions([*value]):
+        yield from questions_of_row(value, place)
+    elif all(isinstance(item, Mapping) for item in value.values()):  # puzzles by name
         for key, item in value.items():
-            yield from questions_of(item, f"{place} {key}", str(key))
+            yield from _questions_of_value(item, f"{place} {key}", key, depth + 1)
     else:
-        raise ValueError(f"{place}: not a puzzle: {shorten(as_text(dict(value)))}")
-
-
-def _question_pairs(questions: Any, answers: Any, place: str) -> list[tuple[Any, Any]]:
-    """The (question, answer) pairs of two lists; answers are None without a list of them.
-
-    Empty if `questions` is no list, a single grid, or a list of objects. ValueError for two lists of grids that differ
-    in length.
-    """
-    questions, answers = as_lists(questions), as_lists(answers)
-    if not isinstance(questions, list | tuple) or not questions:
-        return []
-    grids = grids_of([as_lists(item) for item in questions])
-    if grids is not None and len(grids) == 1:
-        return []
-    if any(isinstance(item, Mapping) for item in questions):
-        return []
-    solutions = answers if isinstance(answers, list | tuple) else [None] * len(questions)
-    if len(questions) == len(solutions):
-        return list(zip(questions, solutions, strict=True))
-    if all(map(_has_grid_size, [*questions, *solutions])):
-        num, num_answers = len(questions), len(solutions)
-        raise ValueError(f"{place}: {num} in the list of questions, but {num_answers} in the list of answers")
-    return []
-
-
-def _has_grid_size(value: Any) -> bool:
-    try:
-        return is_grid_size(len(_grid_of(value).symbols))
-    except (TypeError, ValueError):
-        return False
-
-
-def _question_of_pair(question: Any, answer: Any, place: str) -> Question:
-    """The puzzle of a question and an answer, each a text, rows, or cells; an empty answer counts as none."""
-    try:
-        written = _grid_of(question)
-        solution = None if answer is None or len(answer) == 0 else _grid_of(answer)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{place}: {error}") from None
-    return question_of(place, written if solution is None else replace(written, answer=solution.symbols))
-
-
-def _grid_of(value: Any) -> WrittenGrid:
-    """The grid of a value. ValueError unless it has exactly one."""
-    value = as_lists(value)
-    if isinstance(value, str):
-        rows = decoded(value) if value.lstrip()[:1] == "[" else None
-        if rows is None:
-            lines = value.strip("\r\n").split("\n")
-            # Read by lines to join rows and drop rulings. The text keeps the user's signs, which tokens do not.
-            questions = read_text(value, "grid") if len(lines) > 1 else []
-            if len(questions) > 1:
-                raise ValueError(f"{len(questions)} puzzles in one text: {shorten(value)}")
-            return grid_of_field(questions[0].text if questions else value)
-        value = rows
-    grids = grids_of([as_lists(item) for item in value]) if isinstance(value, Iterable) else None
-    if grids is None or len(grids) != 1:
-        raise ValueError(f"not a grid: {shorten(as_text(value))}")
-    return grids[0]
+        form = arc.FORM if value.keys() & {"train", "input", "output"} else FORMS
+        raise ValueError(f"{place}: an object with the keys {shorten(', '.join(value))}; {form}")

@@ -24,6 +24,7 @@ from serrm.solving.solve import arc_evaluation, arc_refusal
 
 BATCH_SIZE = {"cpu": 64, "cuda": 512}  # 9×9 puzzles per batch
 NOTHING = "nothing_to_score"
+NO_PUZZLE = "no puzzle with a blank cell and a solution"
 # Fields of single puzzles, whose order in a file means nothing, and fields that only the pipeline's own sets need.
 LEFT_OUT = {
     "task_type_row",
@@ -98,19 +99,23 @@ def _score_size(
     record, name = grid_task(task), f"{side}x{side}"
     if reason := refusal(predictor.loaded.model, side, record.alphabet(side).num_symbols):
         return {"status": "cannot_extrapolate", "reason": reason}
+    layout = record.layout(side)
     pairs = [(question, _answer(question, record)) for question in questions]
     kept = [(question, answer) for question, answer in pairs if answer is not None]
     counts = {
         "num_answers_computed": sum(question.answer is None for question, _ in kept),
         "num_without_solution": len(questions) - len(kept),
+        **({"layout": layout} if layout else {}),
     }
     tokens = np.array([question.cells.reshape(-1) for question, _ in kept], dtype=np.uint8)
     if not kept or not record.is_open(tokens).any():
-        return {"status": NOTHING, "reason": "no puzzle with a blank cell and a solution", **counts}
+        return {"status": NOTHING, "reason": ": ".join(filter(None, [NO_PUZZLE, layout])), **counts}
     labels = np.stack([answer for _, answer in kept])
     if (wrong := record.wrong_label(tokens, labels)) is not None:
         index, reason = wrong
-        raise ValueError(f"{kept[index][0].place}: the given answer {reason}")
+        raise ValueError(
+            ": ".join(filter(None, [kept[index][0].place, f"the given answer {reason}", layout]))
+        )
     puzzles = PuzzleArrays(name, side, tokens, labels, task)
     nums = Counter[str]()  # of other solutions than the answer, by the number of steps
 

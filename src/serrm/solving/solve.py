@@ -19,7 +19,7 @@ from itertools import islice
 
 import numpy as np
 import torch
-from jaxtyping import Integer, UInt8
+from jaxtyping import UInt8
 
 from serrm.arrays.arc import ArcArrays, ArcEvaluation, draw_variants
 from serrm.inference.predict import LoadedModel, puzzles_at_once, puzzles_in_memory, refusal
@@ -28,7 +28,6 @@ from serrm.inference.settings import GUESS_STEPS
 from serrm.kernels.precision import resolved_precision
 from serrm.models.layers import DTYPES
 from serrm.puzzles.arc.grids import NUM_COLOURS, decode, encode
-from serrm.puzzles.notation import Notation
 from serrm.puzzles.raw import Cells, Tokens
 from serrm.puzzles.task import ArcTask, GridTask, Task
 from serrm.puzzles.tasks import ARC, TASKS, grid_task, question_task
@@ -40,6 +39,8 @@ ONLY_STEPS = 128  # and if none follow
 PATIENCE = 4  # steps for which a prediction must stay the same if no rule verifies it
 CONFIDENT = 0.9  # softmax probability from which a cell is a hint to the exact solver
 MOST_VOTES = 8  # on an ARC test input: the dihedral variants, on which SE-RRM is trained
+EXACT_OFFER = "--exact (is_exact=True) solves it exactly"
+NO_CLUE = "without a clue nothing distinguishes the symbols, so the network cannot choose among them"
 VARIANT_LENGTH = 1 + NUM_COLOURS  # numbers of a variant of an ARC puzzle: its transform, and the new colours
 
 
@@ -86,31 +87,26 @@ class Answer:
     seconds: float = 0.0
     remark: str = ""
     trace: Trace | None = None
-    # The signs of the answer: those of the question, but digits and letters for lists of numbers.
-    notation: Notation | None = None
+    signs: str = ""  # those of the question's tokens 1, 2, …, in which the answer is written
 
     @property
-    def grid(self) -> Integer[np.ndarray, "_ _"]:
+    def grid(self) -> UInt8[np.ndarray, "_ _"]:
         """The answer as an array: a Sudoku's values, a maze's tokens, an ARC grid's colours; 0 × 0 without one.
 
-        The values are 1…n, and a cell left blank is 0. If the question counts from 0, they are 0…n−1 and −1.
+        The values are 1…n, and a cell left blank is 0.
         """
         if self.cells is None:
             return np.zeros((0, 0), dtype=np.uint8)
         if self.task == ARC:
             return self.cells
-        numbers = grid_task(self.task).text.numbers(self.cells)
-        counts_from_0 = self.notation is not None and self.notation.base == 0
-        return numbers.astype(np.int8) - np.int8(1) if counts_from_0 else numbers
+        return grid_task(self.task).text.numbers(self.cells)
 
     @property
     def answer(self) -> str:
-        """The answer as text in the signs of `notation`, an ARC grid as rows of JSON; empty without one."""
-        if self.cells is None:
-            return ""
-        if self.task == ARC:
+        """The answer as text in its question's signs, an ARC grid as rows of JSON; empty without one."""
+        if self.cells is not None and self.task == ARC:
             return json.dumps(self.cells.tolist())
-        return (self.notation or grid_task(self.task).text).format(self.cells.reshape(-1))
+        return "".join(sign for row in self._signs() for sign in row)
 
     def __str__(self) -> str:
         """The grid, with neither colours nor lines of boxes, above one line with its status."""
@@ -125,12 +121,12 @@ class Answer:
         return f'<table style="border-collapse:collapse">{table}</table><p>{escape(status_line(self))}</p>'
 
     def _signs(self) -> list[list[str]]:
-        """The rows of the answer in the signs of `notation`; none without an answer."""
+        """The rows of the answer in its question's signs; none without an answer."""
         if self.cells is None:
             return []
         if self.task == ARC:
             return [[str(colour) for colour in row] for row in self.cells.tolist()]
-        signs = grid_task(self.task).text.characters if self.notation is None else self.notation.signs
+        signs = self.signs or grid_task(self.task).text.characters
         return [[signs[token - 1] for token in row] for row in self.cells.tolist()]
 
 
@@ -254,15 +250,6 @@ def solve(
         yield from _solve_size(loaded, side, group, options)
 
 
-def early_remark(question: Question) -> str:
-    """A remark on a question before it is solved: a caveat if all cells are open; else empty."""
-    if question.task == ARC:
-        return ""
-    record = grid_task(question.task)
-    is_open = bool((question.cells == record.blank).all())
-    return record.caveat(question.cells.reshape(-1)) if is_open else ""
-
-
 def in_order(answers: Iterable[tuple[int, Answer]]) -> Iterator[Answer]:
     """Yield the answers in the order of their numbers 0, 1, …, as early as this order allows."""
     waiting: dict[int, Answer] = {}
@@ -287,6 +274,9 @@ def _solve_size(
             yield number, _without_network(question, Status.UNSUPPORTED, reason)
         elif isinstance(record, GridTask) and (reason := record.flaw(question.cells.reshape(-1))):
             yield number, _without_network(question, Status.CONTRADICTORY, reason)
+        elif isinstance(record, GridTask) and has_no_clue(question):
+            answer = _without_network(question, Status.UNSUPPORTED, NO_CLUE)
+            yield number, _exactly(question, record, {}, answer, options)
         else:
             solvable[number] = question
     if not solvable:
@@ -337,17 +327,43 @@ def _answer(
         "network",
         remark=remark,
         trace=trace,
-        notation=question.notation,
+        signs=question.signs,
     )
-    if isinstance(puzzles, GridPuzzles) and options.is_exact and not best.is_verified:
-        answer = puzzles.solved_exactly(number, best, answer)
+    answer = replace(answer, remark=_with_layout(question, answer.remark))
+    if isinstance(puzzles, GridPuzzles) and not best.is_verified:
+        answer = _exactly(question, puzzles.record, puzzles.hints(best), answer, options)
     seconds = sum(found.seconds for found in done) + time.perf_counter() - start
     steps, attempts = (sum(getattr(found, name) for found in done) for name in ("steps", "attempts"))
     return replace(answer, steps=steps, attempts=attempts, seconds=seconds)
 
 
 def _without_network(question: Question, status: Status, remark: str) -> Answer:
+    remark = _with_layout(question, remark)
     return Answer(question.place, question.task, question.text, None, status, remark=remark)
+
+
+def _with_layout(question: Question, remark: str) -> str:
+    """A remark that also names what the size of the grid leaves open, such as the boxes of a 6×6 Sudoku."""
+    layout = "" if question.task == ARC else grid_task(question.task).layout(question.side)
+    return "; ".join(filter(None, [remark, layout]))
+
+
+def has_no_clue(question: Question) -> bool:
+    """True for a grid in which nothing distinguishes the symbols, because a permutation may exchange them."""
+    record = grid_task(question.task)
+    return record.has_permutations and bool((question.cells == record.blank).all())
+
+
+def _exactly(
+    question: Question, record: GridTask, hints: Mapping[int, int], answer: Answer, options: SolveOptions
+) -> Answer:
+    """The exact solver's answer if the user asks for it; else the network's with the offer, if there is a solver."""
+    if record.solutions is None:
+        return answer
+    if not options.is_exact:
+        return replace(answer, remark="; ".join(filter(None, [answer.remark, EXACT_OFFER])))
+    answer = solved_exactly(question, record, hints, replace(answer, signs=question.signs))
+    return replace(answer, remark=_with_layout(question, answer.remark))
 
 
 class GridPuzzles:
@@ -374,31 +390,29 @@ class GridPuzzles:
         cells = question.cells.reshape(-1)
         unfilled = cells if self.record.blank is None else np.uint8(self.record.blank)
         answer = self._square(np.where(found.answer == 0, unfilled, found.answer))
-        # A caveat costs a search; an unverified answer gets only that of an empty grid.
-        remark = self.record.caveat(cells) if found.is_verified else early_remark(question)
+        remark = self.record.caveat(cells) if found.is_verified else ""
         return found, answer, remark
 
     def _square(self, tokens: Tokens) -> Cells:
         return tokens.reshape(self.side, self.side)
 
-    def solved_exactly(self, number: int, network: Search, answer: Answer) -> Answer:
-        """The exact solver's answer, or the network's where the task has no exact solver.
-
-        The cells of which the network is certain are hints for the solver.
-        """
-        if self.record.solutions is None:
-            return answer
+    def hints(self, network: Search) -> dict[int, int]:
+        """The symbols of which the network is certain, by cell."""
         assert network.answer is not None and network.certainty is not None
         is_hint = self.record.is_open(network.question[None])[0] & (network.certainty >= CONFIDENT)
-        hints = {cell: int(network.answer[cell]) for cell in np.flatnonzero(is_hint).tolist()}
-        solutions = list(islice(self.record.solutions(self.questions[number].cells.reshape(-1), hints), 2))
-        answer = replace(answer, by=self.record.exact_method)
-        if not solutions:
-            return replace(
-                answer, cells=None, status=Status.CONTRADICTORY, remark="the puzzle has no solution"
-            )
-        remark = "solved exactly" if len(solutions) == 1 else "solved exactly: one of several solutions"
-        return replace(answer, cells=self._square(solutions[0]), status=Status.VERIFIED, remark=remark)
+        return {cell: int(network.answer[cell]) for cell in np.flatnonzero(is_hint).tolist()}
+
+
+def solved_exactly(question: Question, record: GridTask, hints: Mapping[int, int], answer: Answer) -> Answer:
+    """The answer of the exact solver, which tries the hints first."""
+    assert record.solutions is not None
+    solutions = list(islice(record.solutions(question.cells.reshape(-1), hints), 2))
+    answer = replace(answer, by=record.exact_method)
+    if not solutions:
+        return replace(answer, cells=None, status=Status.CONTRADICTORY, remark="the puzzle has no solution")
+    remark = "solved exactly" if len(solutions) == 1 else "solved exactly: one of several solutions"
+    cells = solutions[0].reshape(question.cells.shape)
+    return replace(answer, cells=cells, status=Status.VERIFIED, remark=remark)
 
 
 class ArcTestInputs:

@@ -47,7 +47,7 @@ Row = Annotated[list[Colour], Field(min_length=1, max_length=MAX_SIDE)]
 Rows = Annotated[list[Row], Field(min_length=1, max_length=MAX_SIDE), AfterValidator(_check_rows)]
 
 
-class RawPair(BaseModel):
+class RawPair(BaseModel, extra="forbid"):
     """A pair as published; the answer of a test may be in another file."""
 
     input: Rows

@@ -15,6 +15,7 @@ from functools import partial
 from itertools import accumulate, islice
 from operator import attrgetter
 from pathlib import Path
+from string import ascii_uppercase
 from typing import Annotated, Any, Final, Literal
 
 import numpy as np
@@ -30,7 +31,6 @@ from serrm.puzzles.generate import distinct
 from serrm.puzzles.settings import Hub, Mirror, Scored, SubsetSettings
 from serrm.puzzles.sudoku import search
 from serrm.puzzles.sudoku.grade import GRADES, grades
-from serrm.puzzles.sudoku.notation import notation_of_signs
 from serrm.puzzles.sudoku.rules import BLANK
 from serrm.puzzles.sudoku.symmetries import apply_symmetries, draw_symmetries
 from serrm.puzzles.tables import read_table, write_table
@@ -67,7 +67,12 @@ def largest_token(side: int) -> int:
     return side + BLANK
 
 
-TEXT = GridText(characters=SYMBOLS, others={"0": BLANK}, largest=largest_token, notation=notation_of_signs)
+TEXT = GridText(
+    characters=SYMBOLS,
+    letters=f".{ascii_uppercase[:25]}",
+    others=dict.fromkeys("0_-*x?", BLANK),
+    largest=largest_token,
+)
 OtherSize = Annotated[str, Field(pattern="^(4x4|16x16|25x25)$")]  # a size that is not trained on
 MAX_ATTEMPTS = 100
 """Orders of removal to try on one solution, and repeated puzzles in a row, before an error."""

@@ -3,7 +3,7 @@
 import numpy as np
 from jaxtyping import UInt8
 
-from serrm.puzzles.boxes import box_for_side
+from serrm.puzzles.boxes import box_for_side, boxes_in_words
 from serrm.puzzles.look import digits
 from serrm.puzzles.sudoku import canonical, data, grade, rules, search, symmetries
 from serrm.puzzles.sudoku.rules import BLANK
@@ -57,8 +57,9 @@ SUDOKU = GridTask(
     raw_sets=data.raw_sets,
     audit=canonical.audit,
     grading=Grading(grade.GRADES, grade.grades),
-    recognises=lambda value: True,  # every grid that no other task recognises
+    recognises=lambda text: True,  # every grid that no other task recognises
     text=data.TEXT,
+    layout=boxes_in_words,
     draw=symmetries.draw_symmetry,
     apply=symmetries.apply_symmetries,
     flaw=search.flaw,

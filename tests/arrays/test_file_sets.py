@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from serrm.arrays.file_sets import write_test_set
 from serrm.arrays.stream import FILES, open_file_sets
 from serrm.config import Params
 from serrm.core.execution import Execution
 from serrm.inference.evaluate import evaluate
 from serrm.puzzles.maze.rules import are_shortest_paths
 from serrm.puzzles.sudoku.data import TEXT, generate_puzzles
-from serrm.reading.sets import write_test_set
 from serrm.reporting.headline import headline
 from serrm.reporting.other_tables import file_sets_table
 from serrm.reporting.paper import CANNOT_EXTRAPOLATE

@@ -9,7 +9,6 @@ such as mine_4x4 and mine_9x9.
 """
 
 from collections.abc import Sequence
-from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +16,7 @@ from jaxtyping import UInt8
 
 from serrm.arrays.stream import METADATA
 from serrm.core.files import new_directory, write_array, write_json
+from serrm.puzzles.raw import Tokens
 from serrm.puzzles.tasks import grid_task
 from serrm.puzzles.text import shorten
 from serrm.reading.question import Question
@@ -53,26 +53,16 @@ def token_grids(
     questions: Sequence[Question], task: str
 ) -> tuple[UInt8[np.ndarray, "N I"], UInt8[np.ndarray, "N I"]]:
     """Questions and answers of one size as tokens. ValueError: see `write_test_set`."""
-    record = grid_task(task)
-    cells = np.stack([question.cells.reshape(-1) for question in questions])
-    answers = np.stack([_answer(question, task) for question in questions])
-    if (wrong := record.wrong_label(cells, answers)) is not None:
-        index, reason = wrong
-        raise ValueError(f"{questions[index].place}: the given answer {reason}")
-    return cells, answers
-
-
-def _answer(question: Question, task: str) -> UInt8[np.ndarray, " I"]:
-    """The answer of a puzzle, or its solution by the exact method if it comes without an answer."""
-    if question.answer is not None:
-        return question.answer.reshape(-1)
-    record = grid_task(task)
-    if record.solutions is None:
-        raise ValueError(f"{question.place}: no answer, and {record.name} has no exact method that finds one")
-    cells = question.cells.reshape(-1)
-    solutions = list(islice(record.solutions(cells, {}), 2))
-    if not solutions:
-        raise ValueError(f"{question.place}: {record.flaw(cells) or 'the puzzle has no solution'}")
-    if len(solutions) > 1:
-        raise ValueError(f"{question.place}: the puzzle has several solutions: give the answer that counts")
-    return solutions[0]
+    record, labels = grid_task(task), list[Tokens]()
+    layout = "".join(f": {words}" for words in [record.layout(questions[0].side)] if words)
+    grids = np.stack([question.cells.reshape(-1) for question in questions])
+    for question, cells in zip(questions, grids, strict=True):
+        try:
+            labels.append(
+                record.only_solution(cells) if question.answer is None else question.answer.reshape(-1)
+            )
+        except ValueError as error:
+            raise ValueError(f"{question.place}: {error}{layout}") from None
+    if (wrong := record.wrong_label(grids, np.stack(labels))) is not None:
+        raise ValueError(f"{questions[wrong[0]].place}: the given answer {wrong[1]}{layout}")
+    return grids, np.stack(labels)
