@@ -7,6 +7,7 @@ The page also runs as a Hugging Face Space, with `from serrm.demo import page; p
 `serrm[demo]` in `requirements.txt`.
 """
 
+import logging
 import secrets
 import time
 from collections.abc import Iterator, Sequence
@@ -214,6 +215,7 @@ def sample(name: str) -> str:
 
 def page() -> gr.Blocks:
     """The page; `page().launch()` serves it."""
+    logging.getLogger("httpx").setLevel(logging.WARNING)  # it logs a line per request
     blocks: gr.Blocks = gr.Blocks(title="serrm", analytics_enabled=False)
     script, style = (files("serrm").joinpath(f"demo.{suffix}").read_text("utf-8") for suffix in ("js", "css"))
     with blocks:

@@ -100,7 +100,7 @@ def read_state_dict(path: Path) -> dict[str, Tensor]:
     if not isinstance(content, dict):
         raise ValueError(f"a {type(content).__name__}, not a state dict of plain floating-point tensors")
     for key, value in content.items():
-        if not isinstance(key, str) or not isinstance(value, Tensor) or not value.is_floating_point():
+        if not isinstance(key, str) or not _is_plain(value):
             raise ValueError(
                 f"not a state dict of plain floating-point tensors, alone or under the key "
                 f"{', '.join(WRAPPERS)}: {key} is none"
@@ -108,6 +108,12 @@ def read_state_dict(path: Path) -> dict[str, Tensor]:
         if not value.isfinite().all():
             raise ValueError(f"{key}: not all of its numbers are finite")
     return {key: value.detach() for key, value in content.items()}  # a parameter would count as one
+
+
+def _is_plain(value: Any) -> bool:
+    """True for a tensor with its numbers, which are floating-point numbers of at least 16 bits."""
+    is_dense = isinstance(value, Tensor) and value.layout == torch.strided and not value.is_nested
+    return is_dense and not value.is_meta and value.is_floating_point() and value.itemsize > 1
 
 
 def _unwrapped(content: Any) -> Any:

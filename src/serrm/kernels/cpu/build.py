@@ -57,6 +57,7 @@ def library(dtype: torch.dtype) -> ctypes.CDLL:
     """
     target = library_path(dtype)
     if not target.is_file():
+        log.info("compiling kernels, once (about half a minute)")
         _compile(_compiler(), _flags(dtype), target)
     # PyTorch's own OpenMP library is loaded already, and its symbols come first: one pool of threads.
     return ctypes.CDLL(str(target))
