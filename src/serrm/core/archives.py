@@ -13,8 +13,6 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from serrm.reading.question import FORMS
-
 MAX_BYTES: Final = 256 * 2**20  # of a file, and of all that it unpacks to
 MAX_DEPTH: Final = 2  # of archives within archives
 GZIP, ZIP, NPY, PARQUET = b"\x1f\x8b", b"PK\x03\x04", b"\x93NUMPY", b"PAR1"
@@ -91,5 +89,7 @@ def text_of(content: bytes) -> str:
     encoding = "utf-16" if content.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig"
     text = content.decode(encoding, "replace")
     if text.count("\0") + text.count("\ufffd") > len(text) / 8:
-        raise ValueError(f"not a text; {FORMS}, also in .gz and .zip")
+        raise ValueError(
+            "not a text, and not in .gz, .zip, .npy or Parquet; docs/howto.md has the five forms"
+        )
     return text
