@@ -39,7 +39,7 @@ target = Path(folder, "run")
 train(RunSettings.model_validate(settings), Path(arrays), target, Path(folder, "scratch"), Execution(device="cpu"))
 
 from serrm.cli import main
-assert main(["solve", "1234341221434321", "--checkpoint", str(target), "--budget", "2"]) in (0, 1)
+assert main(["solve", "123434122143432.", "--checkpoint", str(target), "--budget", "2"]) in (0, 1)
 assert main(["solve", "12..34122143....", "--checkpoint", str(target), "--exact", "--budget", "2"]) == 1
 sys.exit(main(["ask", "--server", "http://localhost:9", "--model", "m", "--puzzles", "params.yaml"]))
 """
@@ -69,7 +69,7 @@ def test_the_core_trains_and_solves_without_the_extras(
     )
     solved, trained = run.stdout.splitlines()[:2]
     assert len(readme.splitlines()) <= 5 and solved.endswith(" verified")
-    assert trained.startswith("argument 1\t1234341221434321\t"), run.stderr
+    assert trained.startswith("argument 1\t"), run.stderr
     errors = [line for line in run.stderr.splitlines() if line.startswith("error: ")]
     assert errors == [
         "error: ortools is not installed: pip install '.[pipeline]'",

@@ -21,7 +21,7 @@ TASK = {
 @pytest.fixture
 def sudokus(tmp_path: Path) -> Path:
     path = tmp_path / "puzzles.csv"
-    path.write_text(f"source,question,answer,rating\na,{ANSWER},{ANSWER},\nb,{SUDOKU},{ANSWER},2\n")
+    path.write_text(f"source,question,answer,rating\na,{SUDOKU},{ANSWER},\nb,{SUDOKU},{ANSWER},2\n")
     return path
 
 

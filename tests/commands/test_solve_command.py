@@ -45,7 +45,7 @@ def oracle(untrained: MakeModel, monkeypatch: pytest.MonkeyPatch) -> LoadedModel
     """The command finds a model that solves every Sudoku at its third step."""
     loaded = untrained()
     make_oracle(loaded.model, lambda question, _: 3)
-    monkeypatch.setattr("serrm.solving.model.load_model", lambda folder, device: loaded)
+    monkeypatch.setattr("serrm.solving.model.load_model", lambda folder, device, **_: loaded)
     return loaded
 
 
