@@ -279,7 +279,7 @@ def test_a_loss_is_trained_and_weighs_guesses(arrays: Path, monkeypatch: pytest.
     assert len({loss for _, loss, _ in shares.values()}) == len(shares)
     assert [dumped for *_, dumped in shares.values()] == [
         "stablemax",
-        "softmax",
+        {"kind": "softmax", "smoothing": 0.0},
         {"kind": "smooth", "smoothing": 0.1},
         {"kind": "smooth", "smoothing": 0.5},
     ]

@@ -51,6 +51,30 @@ def test_the_same_seed_gives_the_same_curve(make_trainer: MakeTrainer) -> None:
         assert run(make_trainer(**changes, seed=1)) != first
 
 
+def test_later_supervision_steps_weigh_less(make_trainer: MakeTrainer) -> None:
+    gradients = []
+    for weight in (1.0, 0.5):
+        trainer = make_trainer(train={"step_weight": weight, **conftest.TASK_TYPES})
+        trainer.slots.refill(trainer.stream, trainer.model)
+        trainer.slots.num_steps += 3
+        [piece] = trainer.slots.pieces(None)
+        result = trainer.forward_backward(piece)
+        gradients.append([p.grad for p in trainer.parameters])
+        assert result.loss == trainer.forward_backward(piece).loss, "the logged loss has no weights"
+    for plain, weighted in zip(*gradients, strict=True):
+        torch.testing.assert_close(weighted, plain / 4)
+
+
+def test_a_curriculum_changes_the_depth_and_ends_with_the_models(make_trainer: MakeTrainer) -> None:
+    phases = [{"until": 0.25, "h_cycles": 1, "l_cycles": 1}, {"until": 0.5, "h_cycles": 1, "l_cycles": 2}]
+    trainer = make_trainer(
+        model={**conftest.TRM, "h_cycles": 2, "l_cycles": 3},
+        train={"steps": 8, "curriculum": phases, **conftest.TASK_TYPES},
+    )
+    lengths = [len(trainer.model.schedule.updates) for _ in trainer.steps()]
+    assert lengths == [2, 2, 3, 3, 8, 8, 8, 8]
+
+
 def test_a_slot_is_refilled_and_its_neighbours_go_on(make_trainer: MakeTrainer) -> None:
     trainer = make_trainer(train={"batch_size": 4})
     run(trainer, num_steps=1)

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from serrm.training.cross_entropy import PAD, stablemax_cross_entropy
 from serrm.training.loop import solved
+from serrm.training.softmax import Softmax
 
 pytestmark = pytest.mark.numeric
 
@@ -60,3 +61,20 @@ def test_solved_looks_at_labelled_positions_only() -> None:
     logits = torch.nn.functional.one_hot(torch.tensor([[1, 2, 3], [1, 2, 3], [1, 2, 2]]), 4).float()
     targets = torch.tensor([[1, 2, 3], [1, 2, PAD], [1, 2, 3]])
     assert solved(logits, targets).tolist() == [True, True, False]
+
+
+def test_smoothed_labels_are_spread_over_the_symbols_that_can_be_predicted() -> None:
+    logits = torch.randn(2, 5, 4, generator=torch.Generator().manual_seed(0))
+    targets = torch.tensor([[1, 2, 3, PAD, 1], [3, 3, 2, 1, 2]])
+    smoothed = Softmax(smoothing=0.2)
+    cells = torch.nn.functional.cross_entropy(
+        logits.transpose(1, 2), targets, ignore_index=PAD, label_smoothing=0.2, reduction="none"
+    )
+    expected = cells.sum(1) / (targets != PAD).sum(1)
+    torch.testing.assert_close(smoothed.losses(logits, targets), expected)
+    # A symbol without a plane, as the pad has none, changes nothing.
+    wider = torch.nn.functional.pad(logits[..., 1:], (1, 0), value=-math.inf).requires_grad_()
+    losses = smoothed.losses(wider, targets)
+    losses.sum().backward()
+    assert losses.isfinite().all()
+    assert wider.grad is not None and wider.grad.isfinite().all()

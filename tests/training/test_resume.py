@@ -50,6 +50,16 @@ FAMILIES: dict[str, dict[str, Any]] = {
         "train": {**EACH, "precision": "bfloat16"},
         "fidelity": {"bfloat16_embeddings": True, "dropout_at_evaluation": True},
     },
+    "trm, shallower at first": {
+        "model": conftest.TRM,
+        "train": {
+            **EACH,
+            **conftest.TASK_TYPES,
+            "loss": {"kind": "softmax", "smoothing": 0.1},
+            "step_weight": 0.7,
+            "curriculum": [{"until": 0.5, "h_cycles": 1, "l_cycles": 1}],
+        },
+    },
     "trm, muon": {"model": conftest.TRM, "train": {**conftest.Q_LEARNING, **EACH, "optimizer": "muon"}},
     "hrm, solved slots halt": {
         "model": conftest.HRM,

@@ -63,6 +63,18 @@ def test_success_leaves_a_checkpoint_with_snapshots(
     assert done.flops == 6 * 4 * step
 
 
+def test_steps_of_a_curriculum_count_with_the_cycles_that_they_had(
+    make_run: MakeRun, arrays: Path, tmp_path: Path
+) -> None:
+    phases = [{"until": 0.5, "h_cycles": 1, "l_cycles": 1}]
+    settings = make_run(train={"curriculum": phases})
+    shallow = settings.model.model_copy(update={"h_cycles": 1, "l_cycles": 1})
+    sizes = {"num_symbols": 6, "num_positions": 16}
+    of_step = [flops(model, settings.train.halting, **sizes) for model in (shallow, settings.model)]
+    config = ckpt.read_config(run(settings, arrays, tmp_path))
+    assert config["training"]["flops"] == 3 * 4 * sum(of_step) and of_step[0] < of_step[1]
+
+
 @pytest.mark.numeric
 def test_free_cores_change_the_threads_and_no_number(
     make_run: MakeRun, arrays: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -7,6 +7,7 @@ positions in place of attention.
 """
 
 import math
+from collections.abc import Callable
 from functools import partial
 
 import torch
@@ -139,13 +140,16 @@ def build_hrm_trm(
     """
     has_mlp = isinstance(settings, TrmSettings) and settings.mixer == "mlp"
     mlp_positions = sizes.num_positions if has_mlp else None
-    schedule = partial(recurrence.two_state_schedule, settings.h_cycles, settings.l_cycles)
     is_hrm = isinstance(settings, HrmSettings)
     names = ("low", "high") if is_hrm else ("block",)
+    schedule_of: Callable[[int, int], recurrence.Schedule] = recurrence.two_state_schedule
+    if is_hrm:
+        schedule_of = partial(recurrence.two_state_schedule, low="low", high="high", num_with_gradient=2)
     model = recurrence.RecurrentModel(
         embedding=TokenSequence(settings, sizes, generator, mlp_positions),
         networks={name: sequence_network(settings, generator, mlp_positions) for name in names},
-        schedule=schedule("low", "high", num_with_gradient=2) if is_hrm else schedule(),
+        schedule=schedule_of(settings.h_cycles, settings.l_cycles),
+        schedule_of=schedule_of,
         readout=SequenceReadout(settings, sizes.num_symbols, generator),
         width=settings.width,
         generator=generator,

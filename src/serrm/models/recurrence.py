@@ -6,7 +6,7 @@ TRM and SE-RRM differ in the schedule, not in the code that runs it.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple
@@ -167,12 +167,15 @@ class RecurrentModel(nn.Module):
         readout: nn.Module,
         width: int,
         generator: Rng = None,
+        schedule_of: Callable[[int, int], Schedule] | None = None,
     ) -> None:
         super().__init__()
         self.embedding = embedding
         self.networks = nn.ModuleDict(networks)
         self.readout = readout
         self.schedule = schedule
+        # The same schedule with other numbers of h and l cycles, for a curriculum of depth.
+        self.schedule_of = schedule_of
         num_states = 1 + max(update.target for update in schedule.updates)
         # One fixed random D-vector per state, the same at every position (and symbol).
         self.initial: Tensor

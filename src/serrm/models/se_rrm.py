@@ -142,6 +142,7 @@ def build_se_rrm(
         embedding=SymbolPlanes(settings, sizes, generator),
         networks={"block": recurrence.Network([_layer(settings, generator) for _ in range(settings.layers)])},
         schedule=make_schedule(settings.h_cycles, settings.l_cycles),
+        schedule_of=make_schedule,
         readout=PlaneReadout(settings, sizes, generator),
         width=settings.width,
         generator=generator,

@@ -12,7 +12,8 @@ In the letters of the paper, with z the recurrent states, X the questions, Y the
         E = embedding(X, task types)
         without gradient:    z = update(z, E) for all updates except the last ones
         with gradient:       z = update(z, E) for the last ones; logits = readout(z)
-        total = (cross_entropy(logits, Y) + halting rule's loss + family's further loss).sum() / B
+        losses = step_weight^(steps − 1) · cross_entropy(logits, Y)
+        total = (losses + halting rule's loss + family's further loss).sum() / B
         total.backward(); z = z.detach()
         # halt: the rule, or the last of the supervision steps
         halted = rule(signal of the step, steps) | (steps >= max_supervision_steps)
@@ -81,6 +82,7 @@ class Trainer:
         stream, settings = self.stream, self.settings
         self.num_optimiser_steps = settings.num_optimiser_steps(stream.num_examples)
         self.step = 0
+        self.full_schedule = self.model.schedule
         self.parameters: list[Tensor] = trained_parameters(self.model)
         self.ema = [p.detach().clone() for p in self.parameters]
         self.optimizer = settings.optimizer.build(self.model, settings)
@@ -124,6 +126,7 @@ class Trainer:
     def _training_step(self) -> float:
         """Take the step of the module's pseudo-code; returns its learning rate."""
         slots = self.slots
+        self._set_depth()
         reuse_memory(self.model)
         slots.refill(self.stream, self.model)
         slots.num_steps += 1
@@ -138,6 +141,15 @@ class Trainer:
         self._update(_joined([result.task_gradients for result in results]), rate)
         self.step += 1
         return rate
+
+    def _set_depth(self) -> None:
+        """Give the model the cycles of the step's phase in the curriculum; its own after the last phase."""
+        phase = self.settings.depth(self.step, self.num_optimiser_steps)
+        if phase is None:
+            self.model.schedule = self.full_schedule
+            return
+        assert self.model.schedule_of is not None, "a family with cycles"
+        self.model.schedule = self.model.schedule_of(phase.h_cycles, phase.l_cycles)
 
     def forward_backward(self, piece: Piece) -> PieceResult:
         """Take one supervision step of some slots, forward and backward; it changes only the gradients."""
@@ -158,7 +170,7 @@ class Trainer:
             num_steps=piece.num_steps,
             max_steps=settings.max_supervision_steps,
         )
-        total = supervision_step.losses.sum()
+        total = self._weighted(supervision_step).sum()
         for term in (settings.halting.loss(supervision_step), output.loss):
             total = total if term is None else total + term.sum()
         (total / settings.batch_size).backward()
@@ -172,6 +184,13 @@ class Trainer:
             None if vectors is None else vectors.grad,
             {name: values.detach().sum() / settings.batch_size for name, values in output.log.items()},
         )
+
+    def _weighted(self, step: SupervisionStep) -> Float[Tensor, " b"]:
+        """The loss of each puzzle, with the weight of the number of its supervision step."""
+        if self.settings.step_weight == 1:
+            return step.losses
+        weights = self.settings.step_weight ** (step.num_steps - 1).double()
+        return step.losses * to_device(weights.to(step.losses.dtype), step.losses.device)
 
     def _are_solved(self, logits: Float[Tensor, "b I K"], piece: Piece) -> Bool[Tensor, " b"]:
         """Find the solved puzzles by the label, or by the task's rule where the stream has one (`Stream.are_right`).

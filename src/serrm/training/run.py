@@ -178,14 +178,6 @@ class TrainingRun:
         self.data_hash = training_hash(arrays)
         examples = open_stream(arrays, run.arrays.num_augmentations, run.arrays.seed, hints=run.train.hints)
         stream = read_ahead(examples, run.train.batch_size)
-        flops_of_supervision_step = flops(
-            run.model,
-            run.train.halting,
-            num_symbols=stream.num_symbols,
-            num_positions=stream.side**2,
-            num_special=stream.num_special,
-        )
-        self.flops_of_optimiser_step = run.train.batch_size * flops_of_supervision_step
         model = build_run_model(run, stream).to(self.device)
         init_from = run.train.init_from  # of fine-tuning
         self.initial_sha256 = None if init_from is None else load_initial(model, Path(init_from))
@@ -295,7 +287,7 @@ class TrainingRun:
                 steps=trainer.step,
                 samples=trainer.slots.num_drawn,
                 train_puzzles=trainer.stream.num_examples,
-                flops=trainer.step * self.flops_of_optimiser_step,
+                flops=self._flops(),
                 final_loss=self.records[-1]["loss"] if self.records else None,
                 precision=self.precision,
                 arithmetic=self.arithmetic,
@@ -306,6 +298,23 @@ class TrainingRun:
                 native=execution.native,
             ),
         )
+
+    def _flops(self) -> int:
+        """FLOPs of the steps so far, each with the cycles of its phase in the curriculum."""
+        trainer, run = self.trainer, self.settings
+        stream, num_left, total = trainer.stream, trainer.step, 0
+        for num_steps, phase in run.train.depths(trainer.num_optimiser_steps):
+            cycles = {} if phase is None else {"h_cycles": phase.h_cycles, "l_cycles": phase.l_cycles}
+            flops_of_supervision_step = flops(
+                run.model.model_copy(update=cycles),
+                run.train.halting,
+                num_symbols=stream.num_symbols,
+                num_positions=stream.side**2,
+                num_special=stream.num_special,
+            )
+            total += min(num_left, num_steps) * run.train.batch_size * flops_of_supervision_step
+            num_left -= min(num_left, num_steps)
+        return total
 
     def measured(self) -> dict[str, Any]:
         """The content of measured.json: seconds, speed and memory of the run, on which no result depends.

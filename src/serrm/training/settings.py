@@ -1,5 +1,6 @@
 """Settings of a training run: the recipe of a (data set, model) pair, and switches for known faults."""
 
+from itertools import pairwise
 from typing import Annotated, Literal
 
 from pydantic import (
@@ -41,6 +42,17 @@ class TaskTypeSettings(Settings):
     """Learning rate of the task-type table."""
     weight_decay: float = Field(ge=0)
     """Weight decay of the task-type table."""
+
+
+class Depth(Settings):
+    """A phase of a curriculum of depth."""
+
+    until: float = Field(gt=0, lt=1)
+    """End of the phase, as a share of the training."""
+    h_cycles: PositiveInt
+    """Number of h cycles until then."""
+    l_cycles: PositiveInt
+    """Number of l cycles in an h cycle until then."""
 
 
 class TrainSettings(Settings):
@@ -91,12 +103,35 @@ class TrainSettings(Settings):
     """Checkpoint whose EMA weights the training starts from; set by the `init` of a run."""
     loss: Loss = Stablemax(kind="stablemax")
     """The paper's stablemax cross-entropy, or plain cross-entropy, an extension."""
+    step_weight: float = Field(default=1.0, gt=0, le=1)
+    """Weight of a supervision step's loss as a multiple of the step's before, 1 for the first (CGAR, arXiv:2511.08653);
+    an extension."""
+    curriculum: tuple[Depth, ...] = ()
+    """Shallower phases at the start of training, in order; after them the model's cycles (CGAR, arXiv:2511.08653); an
+    extension."""
 
     @model_validator(mode="after")
     def _has_one_length(self) -> "TrainSettings":
         if (self.epochs is None) == (self.steps is None):
             raise ValueError(f"give either epochs or steps, got epochs={self.epochs} and steps={self.steps}")
         return self
+
+    @model_validator(mode="after")
+    def _has_phases_in_order(self) -> "TrainSettings":
+        ends = [phase.until for phase in self.curriculum]
+        if any(end <= before for before, end in pairwise(ends)):
+            raise setting_error(("curriculum",), "must have phases in the order of their ends", ends)
+        return self
+
+    def depths(self, num_steps: int) -> list[tuple[int, Depth | None]]:
+        """Each phase of a training with the number of its optimiser steps; None is the model as it is evaluated."""
+        ends = [round(phase.until * num_steps) for phase in self.curriculum]
+        lengths = [end - start for start, end in pairwise((0, *ends, num_steps))]
+        return [*zip(lengths, (*self.curriculum, None), strict=True)]
+
+    def depth(self, step: int, num_steps: int) -> Depth | None:
+        """The phase of optimiser step 0, 1, … of `num_steps`."""
+        return next((phase for phase in self.curriculum if step < round(phase.until * num_steps)), None)
 
     def rate(self, step: int, num_steps: int) -> float:
         """The learning rate of optimiser step 0, 1, … of `num_steps`: a line from peak/warmup, then the schedule."""
