@@ -27,6 +27,7 @@ def build(**changes: Any) -> RecurrentModel:
     [
         (HRM, True, "native kernels"),
         (TRM, True, "native kernels"),
+        ({**TRM, "gate": "normed"}, True, "native kernels and PyTorch"),
         ({**TRM, "mixer": "mlp"}, True, "native kernels and PyTorch"),
         ({**TRM, "heads": 4}, True, "native kernels and PyTorch"),  # heads of 8 features fit no kernel
         (TRM, False, "PyTorch"),

@@ -40,6 +40,7 @@ MODELS: dict[str, ModelSettings] = {
     "trm": TINY_TRM,
     "trm_mlp": TINY_TRM.model_copy(update={"mixer": "mlp", "positions": "none"}),
     "trm_rope2d": TINY_TRM.model_copy(update={"positions": "rope2d"}),
+    "trm_normed_gate": TINY_TRM.model_copy(update={"gate": "normed"}),
     "hrm": HRM.model_copy(update=TINY),
 }
 RANDOM = RandomHalting(kind="random", probability=0.1)

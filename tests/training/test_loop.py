@@ -30,7 +30,7 @@ BY_HEART |= conftest.TASK_TYPES
 SE_RRM = {"h_cycles": 1, "planes": "usual"}
 SIZES = {"width": 32, "h_cycles": 1, "l_cycles": 2, "attention_dropout": 0.0}
 TRM = {**conftest.TRM, **SIZES}
-TRM_MLP = {**TRM, "mixer": "mlp"}
+TRM_MLP = {**TRM, "mixer": "mlp", "gate": "normed"}
 HRM = {**conftest.HRM, **SIZES}
 
 

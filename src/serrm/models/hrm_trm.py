@@ -15,6 +15,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from serrm.models import layers, recurrence
+from serrm.models.gates import GATES
 from serrm.models.hrm_trm_settings import CycledSettings, HrmSettings, TrmSettings
 from serrm.models.settings import SEQUENCE_POSITIONS, SHIFTED, ModelSizes, SequenceSettings
 
@@ -168,7 +169,7 @@ def sequence_network(
     width, heads, dropout = settings.width, settings.heads, settings.attention_dropout
 
     def mlp(num: int) -> nn.Module:
-        return recurrence.Residual(layers.SwiGLU(num, settings.swiglu_width(num), generator))
+        return recurrence.Residual(GATES[settings.gate](num, settings.swiglu_width(num), generator))
 
     def position_mixer() -> nn.Module:
         if mlp_positions is not None:

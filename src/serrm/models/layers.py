@@ -76,6 +76,14 @@ class SwiGLU(nn.Module):
         return linear(F.silu(gate) * up, self.down)
 
 
+class NormedGate(SwiGLU):
+    """A gated MLP with σ(g)·RMSNorm(g·v) in place of SwiGLU's silu(g)·v, and the same weights. (Not in the paper.)"""
+
+    def forward(self, x: Features) -> Features:
+        gate, up = (linear(x, weight) for weight in self.gate_up.chunk(2))
+        return linear(gate.sigmoid() * rms_norm(gate * up), self.down)
+
+
 class Attention(nn.Module):
     """Multi-head self-attention along one axis of a tensor `... D`: T^{D,I} (positions) or T^{D,K} (symbols).
 

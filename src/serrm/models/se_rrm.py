@@ -13,6 +13,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from serrm.models import layers, recurrence
+from serrm.models.gates import GATES
 from serrm.models.positions import POSITIONS
 from serrm.models.se_rrm_settings import SeRrmSettings
 from serrm.models.settings import ModelSizes
@@ -157,7 +158,7 @@ def _layer(settings: SeRrmSettings, generator: layers.Rng) -> list[nn.Module]:
     attention = partial(layers.Attention, width, dropout=settings.attention_dropout, generator=generator)
     positions = attention(settings.heads, settings.head_dim, axis=-3)
     symbols = attention(settings.symbol_heads, settings.symbol_head_dim, axis=-2)
-    features = layers.SwiGLU(width, settings.swiglu_width(width), generator)
+    features = GATES[settings.gate](width, settings.swiglu_width(width), generator)
     return [recurrence.Residual(part) for part in (positions, symbols, features)]
 
 

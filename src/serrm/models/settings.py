@@ -12,6 +12,7 @@ from pydantic import Field, PositiveInt, model_validator
 from serrm.core.entries import Entries
 from serrm.core.settings import KeyOf, Settings
 from serrm.models.angles import no_angles
+from serrm.models.gates import GATES
 from serrm.models.positions import POSITIONS
 
 if TYPE_CHECKING:
@@ -96,6 +97,8 @@ class FamilySettings(Settings):
     """SwiGLU's inner width is expansion · D · 2/3."""
     swiglu_multiple: PositiveInt = 256
     """SwiGLU's inner width is rounded up to a multiple of this."""
+    gate: Annotated[str, KeyOf(GATES)] = "swiglu"
+    """The gated MLP over features: the paper's SwiGLU, or `normed`, σ(g)·RMSNorm(g·v), an extension on PyTorch."""
     standard_length: int | None = Field(default=None, ge=2)
     """Grid size, in positions, for which attention scores are not rescaled; with null they never are; an extension."""
 

@@ -27,6 +27,7 @@ from serrm.training.settings import RunSettings
 ENTRY_MODULES = (
     "serrm.puzzles.tasks",
     "serrm.models.families",
+    "serrm.models.gates",
     "serrm.models.halting",
     "serrm.models.positions",
     "serrm.training.losses",
