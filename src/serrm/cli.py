@@ -17,6 +17,7 @@ from serrm.commands.compare import compare, effects, sweep
 from serrm.commands.evaluate import evaluate
 from serrm.commands.profile import forecast, rehearse, use
 from serrm.commands.prune import prune
+from serrm.commands.runs import runs
 from serrm.commands.scores import headline, overview
 from serrm.commands.show import show
 from serrm.commands.solve import solve
@@ -177,6 +178,7 @@ for command in (
     overview,
     prune,
     rehearse,
+    runs,
     show,
     solve,
     sweep,

@@ -1,0 +1,132 @@
+"""`serrm runs --grid` adds runs to params.yaml, and changes nothing else in it."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+import yaml
+from dvc.utils.hydra import apply_overrides
+
+from serrm.cli import main
+from serrm.config import read_params
+from serrm.planning.grid import Grid, with_runs
+
+ROOT = Path(__file__).parents[2]
+PROFILES = sorted((ROOT / "profiles").glob("*.yaml"))
+HALTING = {"kind": "random", "probability": 0.4}
+GRID = ["runs", "--grid", "--data-set", "sudoku", "--model", "trm"]
+CHANGES = ["--change", "wide:model.width=96", "--change", "slow:train.learning_rate=1e-3"]
+
+
+@pytest.fixture
+def params(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return Path(shutil.copy(ROOT / "profiles" / "laptop.yaml", tmp_path / "params.yaml"))
+
+
+def test_a_grid_is_a_baseline_and_named_changes_with_every_seed(
+    params: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = read_params(params).runs
+    assert main([*GRID, "--seeds", "0,1,2", *CHANGES, "--change", "slow:train.steps=9"]) == 0
+    grid = read_params(params)
+    variants = {"trm": {}, "trm_wide": {"model.width": 96}}
+    variants |= {"trm_slow": {"train.learning_rate": 0.001, "train.steps": 9}}
+    names = [f"sudoku-{variant}-s{seed}" for variant in variants for seed in range(3)]
+    assert [*grid.runs] == [*before, *(name for name in names if name not in before)]
+    assert capsys.readouterr().out.split()[:8] == [name for name in names if name not in before]
+    for name in names:
+        run = grid.runs[name]
+        assert (run.changes, run.init, str(run.seed)) == (variants[grid.variant(name)], "random", name[-1])
+    assert grid.run_settings("sudoku-trm_wide-s1").model.width == 96
+    text = params.read_text()
+    assert main([*GRID, "--seeds", "0,1,2", *CHANGES[:2]]) == 0
+    assert params.read_text() == text, "runs that are there stay"
+
+
+@pytest.mark.parametrize("path", PROFILES, ids=lambda path: path.stem)
+def test_lines_and_comments_of_a_profile_stay_and_the_form_is_that_of_dvc(path: Path, tmp_path: Path) -> None:
+    before, params = path.read_text(), read_params(path)
+    run = next(iter(params.runs.values()))
+    grid = Grid(run.data_set, run.model, (97, 98), {"new": {"train.halting": HALTING, "model.layers": 1}})
+    after = with_runs(before, grid.runs(), path.name)
+    new = after.splitlines()
+    for line in before.splitlines():
+        assert line in new
+    start = next(i for i, (a, b) in enumerate(zip([*before.splitlines(), ""], new, strict=False)) if a != b)
+    num_new = len(new) - len(before.splitlines())
+    assert [*new[:start], *new[start + num_new :]] == before.splitlines()
+    file = tmp_path / "params.yaml"
+    file.write_text(after)
+    apply_overrides(str(file), [f"runs.{run.data_set}-{run.model}_new-s98.seed=777"])
+    changed = [line for line in file.read_text().splitlines() if line not in new]
+    assert [line.strip() for line in changed] == ["seed: 777"] and len(file.read_text().splitlines()) == len(
+        new
+    )
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        "",
+        "\n",
+        "  # the last run\n\n# heading of the next section\n{section}\n",
+        "\n  sudoku-b-s0:\n    data_set: sudoku\n    model: trm\n    seed: 0\n    init: &start random\n"
+        "  sudoku-c-s0:\n    data_set: sudoku\n    model: trm\n    seed: 0\n    init: *start  # too\n{section}",
+    ],
+)
+def test_runs_are_added_before_what_follows_them(params: Path, end: str) -> None:
+    """The next section keeps its heading; an alias and a comment may stand in the last line."""
+    values = {**yaml.safe_load(params.read_text()), "profile": "runs"}
+    section = yaml.safe_dump({"fidelity": values.pop("fidelity")})
+    head = yaml.safe_dump({key: value for key, value in values.items() if key != "runs"})
+    head += "" if "{section}" in end else section
+    run = "  sudoku-a-s0: {data_set: sudoku, model: trm, seed: 0, init: random}"
+    before = f"{head}runs:\n{run}{end.replace('{section}', section)}"
+    params.write_text(before)
+    assert main([*GRID, "--change", "wide:model.width=96"]) == 0
+    text = params.read_text()
+    new = text[text.index("  sudoku-trm-s0") :].partition("model.width: 96}\n")
+    assert text.replace(new[0] + new[1], "") in (before, f"{before}\n")
+    assert [*read_params(params).runs][-2:] == ["sudoku-trm-s0", "sudoku-trm_wide-s0"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "named"),
+    [
+        (["--change", "wide:model.widht=96"], 1, "sudoku-trm_wide-s0.changes.model.widht"),
+        (["--change", "wide:colour=96"], 1, "sudoku-trm_wide-s0.changes.colour"),
+        (["--change", "wide:model.width=big"], 1, "sudoku-trm_wide-s0.changes.model.width"),
+        (["--model", "gru"], 1, "'gru'"),
+        (["--data-set", "sodoku"], 1, "'sodoku'"),
+        (["--change", "wide=96"], 2, "'wide=96'"),
+        (["--change", "wide:model.width=[1"], 2, "'[1'"),
+        ([*CHANGES, "--change", "wide:model.width=48"], 2, "model.width"),
+        (["--seeds", "0-2"], 2, "'0-2'"),
+    ],
+)
+def test_what_is_wrong_is_named_and_nothing_is_written(
+    params: Path, arguments: list[str], code: int, named: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = params.read_bytes()
+    assert main([*GRID, "--seeds", "0,1", "--change", "good:model.width=32", *arguments]) == code
+    (line,) = capsys.readouterr().err.splitlines()
+    assert named in line
+    assert params.read_bytes() == before
+
+
+def test_another_run_of_the_same_name_is_not_replaced(
+    params: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*GRID, *CHANGES]) == 0
+    before = params.read_bytes()
+    assert main([*GRID, "--change", "wide:model.width=128"]) == 1
+    assert "runs.sudoku-trm_wide-s0: " in capsys.readouterr().err and params.read_bytes() == before
+
+
+def test_a_section_on_one_line_is_refused(params: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    head = params.read_text().partition("\nruns:\n")[0]
+    run = "{data_set: sudoku, model: trm, seed: 0, init: random}"
+    params.write_text(before := f"{head}\nruns: {{sudoku-a-s0: {run}}}\n")
+    assert main(GRID) == 1
+    assert "params.yaml.runs: " in capsys.readouterr().err and params.read_text() == before
