@@ -6,7 +6,7 @@ from tempfile import mkdtemp
 
 import typer
 
-from serrm.core.project import PARAMS, PROFILES, REHEARSALS, find_root, git, profile_file
+from serrm.core.project import PARAMS, PROFILES, REHEARSALS, checked_git, find_root, profile_file
 
 PROFILE_OPTION = typer.Option(None, help="Name of a file in profiles/. Default: params.yaml.")
 TFLOPS = typer.Option(
@@ -46,14 +46,13 @@ def use(
 
 
 def is_kept_elsewhere(root: Path, params: Path) -> bool:
-    """True if a profile or a commit has a params.yaml with the same content."""
+    """True if a profile or a commit has the same params.yaml. ValueError with the reason if git fails."""
     content = params.read_bytes()
     if any(path.read_bytes() == content for path in (root / PROFILES).glob("*.yaml")):
         return True
-    blob = git(root, "hash-object", PARAMS)
-    return bool(
-        blob and git(root, "log", "--all", "-1", "--format=%h", f"--find-object={blob}", "--", PARAMS)
-    )
+    blob = checked_git(root, "hash-object", PARAMS)
+    log = checked_git(root, "log", "--all", "-1", "--format=%h", f"--find-object={blob}", "--", PARAMS)
+    return bool(log)
 
 
 def forecast(
