@@ -126,6 +126,36 @@ def test_the_seed_of_a_run_can_be_swept_and_its_name_is_a_label() -> None:
     assert "maze-trm-s5" in refusal(params), "the same run twice"
 
 
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("model", "hrm"),
+        ("init", "laptop/runs/sudoku-trm-s0"),
+        ("changes", {"train.steps": 9, "model.width": 96}),
+        ("changes", {"train.steps": 8}),
+        ("changes", {}),
+    ],
+)
+def test_runs_of_a_variant_differ_in_the_seed_alone(key: str, value: Any) -> None:
+    params = plain()
+    run = {"data_set": "maze", "model": "trm", "seed": 0, "init": "random", "changes": {"train.steps": 9}}
+    params["runs"] |= {"maze-short-s0": run, "maze-short-s1": run | {"seed": 1}}
+    parse(Params, params, "params.yaml")
+    params["runs"]["maze-short-s1"][key] = value
+    message = refusal(params)
+    assert message.startswith(f"params.yaml: runs.maze-short-s1.{key}") and "maze-short-s0" in message
+
+
+def test_each_seed_may_start_from_the_checkpoint_of_its_number() -> None:
+    params = plain()
+    run = {"data_set": "maze", "model": "trm"}
+    for seed in (0, 1):
+        params["runs"][f"maze-later-s{seed}"] = run | {"seed": seed, "init": f"laptop/runs/maze-trm-s{seed}"}
+    parse(Params, params, "params.yaml")
+    params["runs"]["maze-later-s1"]["init"] = "laptop/runs/maze-trm-s0"
+    assert "runs.maze-later-s1.init: " in refusal(params)
+
+
 def test_a_run_may_have_a_headline_step_of_its_own() -> None:
     params = plain()
     params["runs"]["maze-trm-s0"]["changes"] = {"evaluate.headline_steps": 8}

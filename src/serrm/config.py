@@ -110,7 +110,8 @@ class Params(Settings):
     recipes: dict[str, dict[str, Values]]
     """Training settings by data set and model, below; `model` and `arrays` in them override those sections."""
     runs: dict[Name, RunSection] = Field(min_length=1)
-    """Training runs by name, below; a name is `<data_set>-<variant>-s<number>`, the number usually the seed."""
+    """Training runs by name, below; a name is `<data_set>-<variant>-s<number>`, the number usually the seed. Runs of a
+    variant differ in the seed alone."""
 
     @model_validator(mode="after")
     def _check(self) -> "Params":
@@ -146,7 +147,24 @@ class Params(Settings):
         for name, key in self.run_keys().items():
             if names.setdefault(key, name) != name:
                 raise ValueError(f"runs.{name}.seed: {names[key]} has the same seed (got {key[2]})")
+        self._check_seeds()
         return self
+
+    def _check_seeds(self) -> None:
+        """Raise ValueError if runs of one variant on a data set differ in more than the seed.
+
+        A checkpoint to start from may have the number of the run, as each seed may continue the run of its number.
+        """
+        first: dict[tuple[str, str], tuple[str, dict[str, JsonValue]]] = {}
+        for name, (data_set, variant, _) in self.run_keys().items():
+            run, number = self.runs[name], name.rpartition("-")[2]
+            settings = {"model": run.model, "init": run.init.removesuffix(f"-{number}")}
+            settings |= {f"changes.{key}": value for key, value in run.changes.items()}
+            first_name, shared = first.setdefault((data_set, variant), (name, settings))
+            for key in dict.fromkeys([*settings, *shared]):
+                if key not in settings or key not in shared or settings[key] != shared[key]:
+                    why = f"differs from that of {first_name}, and runs of a variant differ in the seed alone"
+                    raise ValueError(f"runs.{name}.{key}: {why}")
 
     def _check_tests(self, name: str) -> None:
         tests = self.tests[name]
