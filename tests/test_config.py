@@ -168,7 +168,7 @@ def test_a_run_may_have_a_headline_step_of_its_own() -> None:
     )
 
 
-@pytest.mark.parametrize("of", ["download", "puzzle", "array", "train", "evaluate"])
+@pytest.mark.parametrize("of", ["download", "puzzle", "array", "run", "scoring"])
 def test_an_unknown_task_or_run_is_named(of: str) -> None:
     with pytest.raises(ValueError, match="'nope'"):
         getattr(PAPER, f"{of}_settings")("nope")

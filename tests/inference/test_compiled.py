@@ -231,6 +231,8 @@ def test_networks_with_dropout_train_without_cuda_graphs(
     settings = {**MODELS[family], "attention_dropout": dropout}
     model = build_model(TypeAdapter(ModelSettings).validate_python(settings), 6, seeded(0), num_positions=16)
     accelerate(model.train(is_training), compiles=True, allows_graphs=allows_graphs)
+    for network in model.networks.values():
+        network.forward._plain()  # compiled at its first use
     assert set(found) == {has_graphs}
 
 

@@ -234,7 +234,7 @@ def test_wrapped_weights_and_parameters_count_the_same(
     torch.save({key: weights, "epoch": 3} if key else weights, tmp_path / "other.pt")
     after = import_checkpoint(tmp_path / "other.pt", make(name), tmp_path / "other")
     counts = ("parameters", "parameters_with_task_types")
-    assert [before[each] for each in counts] == [after[each] for each in counts]
+    assert [getattr(before, name) for name in counts] == [getattr(after, name) for name in counts]
     assert_same(read_weights(tmp_path / "plain"), read_weights(tmp_path / "other"))
 
 

@@ -72,7 +72,7 @@ def test_steps_of_a_curriculum_count_with_the_cycles_that_they_had(
     sizes = {"num_symbols": 6, "num_positions": 16}
     of_step = [flops(model, settings.train.halting, **sizes) for model in (shallow, settings.model)]
     config = ckpt.read_config(run(settings, arrays, tmp_path))
-    assert config["training"]["flops"] == 3 * 4 * sum(of_step) and of_step[0] < of_step[1]
+    assert config.training.flops == 3 * 4 * sum(of_step) and of_step[0] < of_step[1]
 
 
 @pytest.mark.numeric

@@ -18,7 +18,17 @@ QUESTION_NAMES: Final = (
 )  # fmt: skip
 ANSWER_NAMES: Final = ("answer", "answers", "solution", "solutions", "solved")
 RULE_NAMES: Final = ("type", "variant", "rule", "constraint", "region", "cage")  # also with an s
-PLAIN: Final = ("sudoku", "plain", "plain sudoku", "classic", "classic sudoku", "standard", "none", "maze")
+PLAIN: Final = (
+    "sudoku",
+    "plain",
+    "plain sudoku",
+    "classic",
+    "classic sudoku",
+    "standard",
+    "none",
+    "puzzle",
+    "maze",
+)
 
 
 Header = tuple[int, str, list[str]]  # the index of the line below, the delimiter and the names
@@ -62,7 +72,7 @@ def questions_of_row(row: Mapping[str, Any], place: str) -> Iterator[Question]:
 
     ValueError for further rules, for a grid under another name, and for an object without puzzles.
     """
-    questions = [name for name in row if name.lower() in QUESTION_NAMES]
+    questions = [name for name in row if name.lower() in QUESTION_NAMES and not _is_count(row[name])]
     answers = [name for name in row if name.lower() in ANSWER_NAMES]
     if len(questions) > 1 or len(answers) > 1:
         raise ValueError(f"{place}: several columns of puzzles or of answers: {shorten(', '.join(row))}")
@@ -88,6 +98,11 @@ def _answers_in(value: Any, place: str) -> Sequence[str | None]:
     if any(map(is_missing, items)) and max(len(str(item)) for item in items) > 9:
         return [None if is_missing(item) else grids_of(item, place)[0] for item in items]
     return grids_of(value, place)
+
+
+def _is_count(value: Any) -> bool:
+    """True for a number such as that of the clues, which some publishers call givens."""
+    return isinstance(value, int) and 0 <= value < 10_000  # no puzzle has so few digits
 
 
 def _check_remark(name: str, value: Any, place: str) -> None:
