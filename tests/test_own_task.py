@@ -158,7 +158,9 @@ def test_tabulate_leaves_its_outputs_where_nothing_was_solved(latin: str, tmp_pa
 def test_the_numbers_of_a_task_are_known_before_the_download(latin: str) -> None:
     params = parse(Params, params_of(latin), "params.yaml")
     assert params.counts(latin) == (SIDE, 6, {SIDE: 3})
-    assert {stage.flops > 0 for name, stage in stages_of(params).items() if latin + "-" in name} == {True}
+    assert {stage.flops > 0 for name, stage in stages_of(params, ROOT).items() if latin + "-" in name} == {
+        True
+    }
     assert miniature(params, device="cpu").puzzle_settings(latin).model_dump()["num_train"] == 2
     wrong = params_of(latin)
     wrong["data_sets"][latin]["download"]["source"] = {"kind": "hub"}

@@ -116,7 +116,7 @@ def test_each_vote_and_kind_of_task_type_counts() -> None:
     def flops(**evaluate: Any) -> int:
         params = profile("ci")
         params.data_sets["arc_agi_1"].evaluate.update(curve_puzzles=0, equivariance_pairs=0, **evaluate)
-        return stages_of(params)["evaluate@arc_agi_1-trm-s0"].flops
+        return stages_of(params, ROOT)["evaluate@arc_agi_1-trm-s0"].flops
 
     assert flops(task_types=["right", "blank", "random"]) == 3 * flops(task_types=["right"])
 
@@ -139,7 +139,7 @@ def test_changed_stages_and_all_after_them_are_left(
     changed: str, left: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     runs = {"sudoku-a-s0": RUN, "sudoku-b-s0": {**RUN, "init": "ci/runs/sudoku-a-s0"}}
-    stages = stages_of(profile("ci", runs={**runs, "maze-trm-s0": {**RUN, "data_set": "maze"}}))
+    stages = stages_of(profile("ci", runs={**runs, "maze-trm-s0": {**RUN, "data_set": "maze"}}), ROOT)
     answer = subprocess.CompletedProcess([], 0, stdout=json.dumps({changed: ["changed command"]}))
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: answer)
     assert set(still_to_do(stages, Path())) == set(left)
@@ -149,6 +149,7 @@ def test_a_project_without_dvc_is_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "params.yaml").write_bytes((ROOT / "profiles" / "ci.yaml").read_bytes())
+    (tmp_path / "dvc.yaml").write_bytes((ROOT / "dvc.yaml").read_bytes())
     monkeypatch.chdir(tmp_path)
     assert main(["forecast"]) == 1
     (line,) = capsys.readouterr().err.splitlines()
@@ -167,7 +168,7 @@ def test_every_profile_has_a_forecast(
 
 
 def test_runs_at_a_time_share_the_time_of_the_runs_but_not_that_of_the_data() -> None:
-    stages = stages_of(profile("ci", runs={f"sudoku-{name}-s0": RUN for name in "abcd"}))
+    stages = stages_of(profile("ci", runs={f"sudoku-{name}-s0": RUN for name in "abcd"}), ROOT)
     one, two, eight = (minutes(summary("ci", stages, 1e7, "", jobs)) for jobs in (1, 2, 8))
     assert two == pytest.approx(one / 2, rel=0.02) and eight == pytest.approx(one / 4, rel=0.02)
 
@@ -205,7 +206,7 @@ def test_data_alone_are_forecast_without_a_measurement() -> None:
     """A new data set that no run uses, while all runs are done."""
     data_sets = read_yaml(ROOT / "profiles" / "ci.yaml")["data_sets"]
     params = profile("ci", data_sets={**data_sets, "extra": {**data_sets["sudoku"], "task": "sudoku"}})
-    stages = {name: stage for name, stage in stages_of(params).items() if name.endswith("@extra")}
+    stages = {name: stage for name, stage in stages_of(params, ROOT).items() if name.endswith("@extra")}
     rate, source = rate_of(params, stages, Execution(device="cpu", native=False), None)
     line = summary("ci", stages, rate, source)
     assert len(stages) == 3 and "0 training runs, at most 0 FLOP" in line and "FLOP/s" not in line
@@ -221,7 +222,7 @@ def test_ready_runs_wait_for_no_other_training_and_the_longest_comes_first() -> 
             "sudoku-longer-s0": {**RUN, "changes": longer},
         },
     )
-    stages = stages_of(params)
+    stages = stages_of(params, ROOT)
     assert ready_runs(stages) == ["sudoku-longer-s0", "sudoku-trm-s0"]
     done = {name: stage for name, stage in stages.items() if name != "train@sudoku-trm-s0"}
     assert set(ready_runs(done)) == set(params.runs)

@@ -48,7 +48,7 @@ def test_a_miniature_changes_only_sizes(path: Path, tmp_path: Path) -> None:
     for data_set in params.data_sets:
         kinds = {value.data_sets[data_set].download["source"]["kind"] for value in (params, small)}
         assert len(kinds) == 1
-    assert max(stage.flops for stage in stages_of(small).values()) < 1e12
+    assert max(stage.flops for stage in stages_of(small, ROOT).values()) < 1e12
     for data_set, section in miniature(params, tmp_path).data_sets.items():
         was_published = params.data_sets[data_set].download["source"]["kind"] == "hub"
         assert (section.files == tmp_path) == was_published
@@ -87,7 +87,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     params["runs"] = {name: params["runs"][name] for name in ("maze-hrm-s0", "maze-trm-s0")}
     params["runs"]["maze-trm-s0"]["changes"] = {"train.learning_rate": 1e30}
     (tmp_path / "params.yaml").write_text(yaml.safe_dump(params))
-    for name in ("src", "stages", "profiles"):
+    for name in ("src", "stages", "profiles", "dvc.yaml"):
         (tmp_path / name).symlink_to(ROOT / name)
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -118,9 +118,9 @@ def test_a_test_set_may_have_the_name_of_a_task(tmp_path: Path, monkeypatch: pyt
         folder.mkdir()
         results = rehearsal.rehearse(params, ROOT, folder, Execution())
         assert len(stages) == len({*stages}) and stages.count(("maze", "read_tests")) == 1
-        not_run = {name for (name, stage), (error, _) in results.items() if error and stage == "train"}
+        not_run = {name for (name, stage), (error, _) in results.items() if error and stage == "evaluate"}
         assert not_run == {name for name, run in params.runs.items() if run.data_set == without_data}
-        assert (results["tables", "tabulate"][0] == "") == (failing == "none")
+        assert (results["profile", "tabulate"][0] == "") == (failing == "none")
 
 
 @pytest.mark.slow
@@ -133,7 +133,7 @@ def test_a_rehearsal_runs_through_and_takes_what_is_forecast(
     (folder,) = (project / "data" / "rehearsal").iterdir()
     assert (folder / "reports" / "ci" / "report.html").is_file()
     config = json.loads((folder / "data" / "ci" / "runs" / "maze-hrm-s0" / "config.json").read_text())
-    forecast = stages_of(read_params(folder / "params.yaml"))["train@maze-hrm-s0"].flops
+    forecast = stages_of(read_params(folder / "params.yaml"), ROOT)["train@maze-hrm-s0"].flops
     assert config["training"]["flops"] == forecast
 
 

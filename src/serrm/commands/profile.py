@@ -78,7 +78,7 @@ def forecast(
     from serrm.planning.forecast import rate_of, ready_runs, stages_of, still_to_do, summary
 
     root, params = open_project(profile)
-    stages = stages_of(params)
+    stages = stages_of(params, root)
     if tflops is None and params.profile == open_project().params.profile:
         stages = still_to_do(stages, root)
     line = f"profile {params.profile}: everything is trained and scored"
@@ -109,7 +109,7 @@ def rehearse(
     root, params = open_project(profile)
     params, execution = selected(params, only), read_execution(root)
     small = miniature(params, mirror and mirror.resolve(), execution.device)
-    stages = stages_of(params)
+    stages = stages_of(params, root)
     rate = rate_of(params, stages, execution, tflops)
     (root / REHEARSALS).mkdir(parents=True, exist_ok=True)
     folder = Path(mkdtemp(prefix=f"{params.profile}-", dir=root / REHEARSALS))

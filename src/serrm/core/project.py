@@ -11,7 +11,7 @@ PIPELINE, LOCK = "dvc.yaml", "dvc.lock"
 DATA_SET_STAGES = ("download", "choose_puzzles", "build_arrays")
 TEST_STAGE = "read_tests"  # for a user's file of puzzles
 CODE_STAGE = "hash_code"  # for all runs
-DATA_STAGES = (*DATA_SET_STAGES, TEST_STAGE, CODE_STAGE)
+TABLES_STAGE = "tabulate"  # for all runs
 # One folder per `serrm rehearse` (all stages with tiny models), ignored by git and DVC.
 REHEARSALS = "data/rehearsal"
 PAPER = "paper"  # the profile with the paper's models, with whose settings and FLOPs every run is compared

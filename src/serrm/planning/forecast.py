@@ -9,7 +9,7 @@ numbers of examples and test inputs are estimates.
 import heapq
 import json
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -19,10 +19,11 @@ from typing import TYPE_CHECKING
 from serrm.config import Params
 from serrm.core.execution import Execution
 from serrm.core.progress import duration
-from serrm.core.project import CODE_STAGE, DATA_SET_STAGES, DATA_STAGES, TEST_STAGE
+from serrm.core.project import TABLES_STAGE
 from serrm.inference.settings import GUESS_STEPS, ScoringSettings, equivariance_steps
 from serrm.models.halting import HaltingSettings
 from serrm.planning.dvc import dvc
+from serrm.planning.pipeline import stages_of_pipeline
 from serrm.puzzles.raw import Counts
 from serrm.puzzles.task import ArcTask
 from serrm.puzzles.tasks import TASKS, alphabet
@@ -38,9 +39,10 @@ MAX_BATCH = 32  # puzzles per batch in the trial
 
 @dataclass(frozen=True)
 class Stage:
-    """A stage: DVC's names of the stages before it, and a function that counts its FLOPs."""
+    """A stage: DVC's names of the stages before it, its run, and a function that counts its FLOPs."""
 
-    after: list[str]
+    after: frozenset[str]
+    run: str = ""  # empty for a stage of the data or of the code
     count: Callable[[], int] = lambda: 0
 
     @property
@@ -52,25 +54,22 @@ class Stage:
 Stages = dict[str, Stage]  # by name, such as train@sudoku-trm-s0
 
 
-def stages_of(params: Params) -> Stages:
+def stages_of(params: Params, root: Path) -> Stages:
     """All stages of a profile except `tabulate`."""
-    stages: Stages = {CODE_STAGE: Stage([])}
-    for data_set in params.data_sets:
-        names = [f"{stage}@{data_set}" for stage in DATA_SET_STAGES]
-        stages |= {name: Stage(names[:num]) for num, name in enumerate(names)}
-    test_stages = {f"{TEST_STAGE}@{name}": tests.data_set for name, tests in params.tests.items()}
-    stages |= {name: Stage([]) for name in test_stages}
-    own_runs = f"{params.profile}/runs/"
-    for name, run in params.runs.items():
-        settings_and_counts = params.run_settings(name), params.counts(run.data_set)
-        after = [CODE_STAGE, f"build_arrays@{run.data_set}"]
-        if run.init.startswith(own_runs):
-            after.append(f"train@{run.init.removeprefix(own_runs)}")
-        stages[f"train@{name}"] = Stage(after, partial(training_flops, *settings_and_counts))
-        evaluation = partial(evaluation_flops, *settings_and_counts, params.scoring_settings(name))
-        tests = [stage for stage, data_set in test_stages.items() if data_set == run.data_set]
-        stages[f"evaluate@{name}"] = Stage([f"train@{name}", *tests], evaluation)
+    stages: Stages = {}
+    for name, (stage, section, key, after) in stages_of_pipeline(root, params).items():
+        if stage != TABLES_STAGE:
+            run = key if section == "runs" else ""
+            stages[name] = Stage(after, run, partial(_run_flops, params, stage, run) if run else lambda: 0)
     return stages
+
+
+def _run_flops(params: Params, stage: str, name: str) -> int:
+    """FLOPs of a stage of a run; none of a stage other than `train` and `evaluate`."""
+    settings, counts = params.run_settings(name), params.counts(params.runs[name].data_set)
+    if stage == "train":
+        return training_flops(settings, counts)
+    return evaluation_flops(settings, counts, params.scoring_settings(name)) if stage == "evaluate" else 0
 
 
 def training_flops(run_settings: RunSettings, counts: Counts) -> int:
@@ -169,12 +168,11 @@ def ready_runs(stages: Stages) -> list[str]:
     """The runs among unfinished stages that need no other training, in descending order of FLOPs."""
     flops, waiting = Counter[str](), set()
     for name, stage in stages.items():
-        stage_name, _, run = name.partition("@")
-        if stage_name not in DATA_STAGES:
-            flops[run] += stage.flops
+        if stage.run:
+            flops[stage.run] += stage.flops
         trainings = [before for before in stage.after if before.startswith("train@") and before in stages]
-        if stage_name == "train" and trainings:
-            waiting.add(run)
+        if name.startswith("train@") and trainings:
+            waiting.add(stage.run)
     return [run for run, _ in flops.most_common() if run not in waiting]
 
 
@@ -197,7 +195,7 @@ def rate_of(params: Params, stages: Stages, execution: Execution, tflops: float 
     from serrm.training.trial import seconds_of_step
 
     longest_stage = max(flops, key=lambda name: flops[name])
-    run_settings = params.run_settings(longest_stage.partition("@")[2])
+    run_settings = params.run_settings(stages[longest_stage].run)
     device = prepare_device(execution.device, execution.threads)
     side, train = params.counts(run_settings.data_set).side, run_settings.train
     precision = resolved_precision(train.precision, device)
@@ -221,14 +219,13 @@ def summary(profile: str, stages: Stages, rate: float, source: str, jobs: int = 
     is ignored.
     """
     flops = {name: stage.flops for name, stage in stages.items()}
-    seconds, run_seconds = 0.0, dict.fromkeys((name.partition("@")[2] for name in flops), 0.0)
+    seconds, run_seconds = 0.0, defaultdict[str, float](float)
     for name, number in flops.items():
-        stage, _, run = name.partition("@")
         stage_seconds = number / rate + (COMPUTING_SECONDS if number else DATA_SECONDS)
-        if stage in DATA_STAGES:
-            seconds += stage_seconds
-        else:
+        if run := stages[name].run:
             run_seconds[run] += stage_seconds
+        else:
+            seconds += stage_seconds
     ends = [0.0] * jobs
     for stage_seconds in sorted(run_seconds.values(), reverse=True):
         heapq.heapreplace(ends, ends[0] + stage_seconds)

@@ -9,24 +9,25 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from fnmatch import filter as matching
-from itertools import chain
+from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Any
 
 from serrm.config import NO_FILES, RANDOM, Params, write_yaml
 from serrm.core.execution import Execution
 from serrm.core.progress import progress_bar
-from serrm.core.project import CODE_STAGE, DATA_SET_STAGES, MACHINE_FILE, PARAMS, PROFILES, TEST_STAGE
+from serrm.core.project import CODE_STAGE, MACHINE_FILE, PARAMS, PROFILES, TABLES_STAGE
 from serrm.core.settings import parse
 from serrm.models.families import FAMILIES
 from serrm.models.positions import POSITIONS
+from serrm.planning.pipeline import stages_of_pipeline
 from serrm.puzzles.tasks import TASKS
 
 # (data set, test set or run; stage) → (error or "", seconds)
 StageResults = dict[tuple[str, str], tuple[str, float]]
-CODE, TABLES = ("code", CODE_STAGE), ("tables", "tabulate")
+PROFILE = "profile"  # stands for the run of a stage that runs once per profile
 NUM_PROCESSES = min(4, os.cpu_count() or 1)  # limited by one machine's memory
 # A head width that suits every kind of positions.
 HEAD_WIDTH = max(kind.divisor for kind in POSITIONS.values())
@@ -127,8 +128,8 @@ def _shrunk(key: str, value: Any, fixed: Mapping[str, Any], at_most: Mapping[str
 def rehearse(params: Params, root: Path, folder: Path, execution: Execution) -> StageResults:
     """Run all stages of a profile in an empty folder with the project's code; their output is in *.log there.
 
-    After a failed stage, the later ones of its data set or run do not run. If a data set or one of its test sets
-    failed, its runs do not run either. A failure of hash_code stops no run. Tables are made only if nothing failed.
+    After a failed stage, those that read its outputs do not run; a failure of hash_code stops no run. Tables are made
+    only if nothing failed.
     """
     one_process = {"threads": 1, "processes": 1, "max_seconds": None}
     write_yaml(folder / MACHINE_FILE, execution.model_copy(update=one_process).model_dump())
@@ -141,43 +142,39 @@ def rehearse(params: Params, root: Path, folder: Path, execution: Execution) -> 
             values["data_sets"][name]["files"] = str(root / section.files)
     write_yaml(folder / PARAMS, values)
     (folder / PROFILES).symlink_to(root / PROFILES)
-    data = [
-        [CODE],
-        *([(data_set, stage) for stage in DATA_SET_STAGES] for data_set in params.data_sets),
-        *([(name, TEST_STAGE)] for name in params.tests),
-    ]
-    runs = {name: [(name, stage) for stage in ("train", "evaluate")] for name in params.runs}
-    results = dict.fromkeys([*chain(*data, *runs.values()), TABLES], ("not run", 0.0))
+    stages = stages_of_pipeline(root, params)
+    labels = {name: (stage.key or PROFILE, stage.stage) for name, stage in stages.items()}
+    results = dict.fromkeys(labels.values(), ("not run", 0.0))
+    before = {
+        name: stages.keys() - {name} if stage.stage == TABLES_STAGE else stage.after - {CODE_STAGE}
+        for name, stage in stages.items()
+    }
 
-    def run_stages(stages: Sequence[tuple[str, str]]) -> None:
-        """Run the stages of a data set, a test set or a run, up to the first that fails."""
-        for name, stage in stages:
-            results[name, stage] = _run(stage, name, root, folder)
-            bar.update()
-            if results[name, stage][0]:
-                return
+    def run_stage(name: str) -> None:
+        """Run a stage if all before it have run."""
+        if not any(results[labels[other]][0] for other in before[name]):
+            results[labels[name]] = _run(stages[name].stage, stages[name].key, root, folder)
+        bar.update()
 
     with ThreadPoolExecutor(NUM_PROCESSES) as pool, progress_bar("rehearsal", len(results)) as bar:
-        list(pool.map(run_stages, data))
-        without_data = {name for name in params.data_sets if results[name, DATA_SET_STAGES[-1]][0]}
-        without_data |= {
-            tests.data_set for name, tests in params.tests.items() if results[name, TEST_STAGE][0]
-        }
-        ready = [runs[name] for name, run in params.runs.items() if run.data_set not in without_data]
-        list(pool.map(run_stages, ready))
-        if not any(error for key, (error, _) in results.items() if key != TABLES):
-            run_stages([TABLES])
+        order, running = TopologicalSorter(before), dict[Future[None], str]()
+        order.prepare()
+        while order.is_active():
+            running |= {pool.submit(run_stage, name): name for name in order.get_ready()}
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                future.result()
+                order.done(running.pop(future))
     return results
 
 
 def _run(stage: str, name: str, root: Path, folder: Path) -> tuple[str, float]:
-    command = [sys.executable, "-m", "stages", stage, *([] if (name, stage) in (CODE, TABLES) else [name])]
+    command = [sys.executable, "-m", "stages", stage, *filter(None, [name])]
     environment = os.environ | {
         "PYTHONPATH": os.pathsep.join([str(root), os.environ.get("PYTHONPATH", "")]),
         "MLFLOW_TRACKING_URI": f"sqlite:///{folder / 'mlflow.db'}",
         "TORCHINDUCTOR_CACHE_DIR": str(folder / "compiled"),
     }
-    log, start = folder / f"{stage}-{name}.log", time.perf_counter()
+    log, start = folder / f"{stage}-{name or PROFILE}.log", time.perf_counter()
     with log.open("w") as file:
         done = subprocess.run(command, cwd=folder, env=environment, stdout=file, stderr=file, check=False)
     lines = [f"exit code {done.returncode}", *filter(str.strip, log.read_text(errors="replace").splitlines())]
