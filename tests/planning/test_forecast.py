@@ -187,6 +187,18 @@ def test_the_rate_of_this_machine_is_measured(
     assert re.search(r"[\d.]+ [GT]FLOPs?", capsys.readouterr().out)
 
 
+def test_a_busy_machine_is_said_in_one_line(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    stages = stages_of(params := profile("ci"), ROOT)
+    for load, num_lines in ((0.0, 0), (99.5, 1)):
+        caplog.clear()
+        monkeypatch.setattr("os.getloadavg", lambda load=load: (load, load, load))
+        rate_of(params, stages, Execution(device="cpu", threads=1), None)
+        lines = [record.message for record in caplog.records if record.name == "serrm.planning.forecast"]
+        assert len(lines) == num_lines and all("99.5" in line for line in lines)
+
+
 @pytest.mark.parametrize(
     ("number", "text"),
     [
