@@ -49,7 +49,9 @@ def test_lines_and_comments_of_a_profile_stay_and_the_form_is_that_of_dvc(path: 
     before, params = path.read_text(), read_params(path)
     run = next(iter(params.runs.values()))
     grid = Grid(run.data_set, run.model, (97, 98), {"new": {"train.halting": HALTING, "model.layers": 1}})
-    after = with_runs(before, grid.runs(), path.name)
+    # Some profiles have plain runs with changes, of which the baseline would be no further seed.
+    runs = {name: entry for name, entry in grid.runs().items() if "changes" in entry}
+    after = with_runs(before, runs, path.name)
     new = after.splitlines()
     for line in before.splitlines():
         assert line in new
