@@ -19,12 +19,23 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 setup: $(TOOLS)
 
+# Stages and commands are found in the current folder.
+export PYTHONSAFEPATH :=
+
 # Write bytecode of dependencies at the first import, whatever the shell's setting: compiling everything takes longer.
 export PYTHONDONTWRITEBYTECODE :=
 
+# The programs in .venv name its folder, so a renamed clone gets a new one.
+FOLDER := $(shell cat .venv/.folder 2>/dev/null)
+ifneq ($(or $(FOLDER),$(CURDIR)),$(CURDIR))
+.PHONY: $(READY)
+RENEW := --clear
+endif
+
 $(READY): pyproject.toml constraints.txt
 	@echo "installing serrm and what it needs into .venv: up to 2 GB, some minutes"
-	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@test -x $(BIN)/python -a -z "$(RENEW)" || $(PYTHON) -m venv $(RENEW) .venv
+	@echo "$(CURDIR)" > .venv/.folder
 	@$(BIN)/python scripts/install.py pipeline
 	@$(BIN)/python -m compileall -q src stages
 	@touch $(READY)
@@ -36,7 +47,7 @@ $(TOOLS): $(READY)
 
 repro: $(READY)
 	@$(if $(PROFILE),$(BIN)/serrm use $(PROFILE))
-	@scripts/side_by_side $(JOBS)
+	@$(BIN)/python -m serrm.running $(JOBS)
 	@$(BIN)/serrm headline
 	@$(BIN)/serrm compare --summary
 

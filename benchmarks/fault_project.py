@@ -22,7 +22,9 @@ from safetensors.numpy import load_file
 from voluptuous import Invalid
 
 from serrm.core.files import MANIFEST, Manifest, hash_file
-from serrm.training.checkpoint import MODEL, damage_of
+from serrm.tracking.background import MIRROR_LOCK, OUTPUT, WORK_LOCK
+from serrm.training.checkpoint import damage_of
+from serrm.training.identity import MODEL
 
 ROOT = Path(__file__).parents[1]
 NAME: Final = "sudoku-se_rrm-s0"
@@ -120,8 +122,9 @@ class Project:
 
     def files(self) -> Iterator[Path]:
         """The files that the pipeline writes, without MLflow's."""
+        others = {self.root / path for path in (WORK_LOCK, MIRROR_LOCK, OUTPUT)}
         for folder in (self.root / "data", self.root / "reports" / "ci"):
-            yield from (path for path in sorted(folder.rglob("*")) if path.is_file())
+            yield from (path for path in sorted(folder.rglob("*")) if path.is_file() and path not in others)
 
     def results(self) -> dict[str, str]:
         """Every file that the pipeline leaves, with its content where that depends on no clock."""

@@ -33,7 +33,7 @@ LIMITED = {
     "evaluate": (f"data/ci/predictions/{NAME}/examples.json",),
     "tabulate": ("reports/ci/tables/table1.md",),
 }
-SYNC = (sys.executable, "-m", "serrm.cli", "track", "sync", "--profile", "ci")
+TRACK = (sys.executable, "-m", "serrm.cli", "track")
 BEGIN, END = "<!-- faults: begin -->", "<!-- faults: end -->"
 COLUMNS = ("fault", "times", "message", "half-written or left over", "results after `dvc repro`")
 
@@ -157,9 +157,9 @@ class Faults:
         rows.append(self.without_server(project, is_soon_back=True))
         rows.append(self.without_server(project, is_soon_back=False))
         self.finish(project, rows)
-        code, output = project.run(*SYNC)
+        code, output = project.run(*TRACK)
         synced = "\n".join(each for each in output.splitlines() if NAME in each) or output
-        rows[-1].messages[0] += f"; `serrm track sync` afterwards: exit {code}, {last_line(synced, project)}"
+        rows[-1].messages[0] += f"; `serrm track` afterwards: exit {code}, {last_line(synced, project)}"
         return rows
 
     def without_server(self, project: Project, *, is_soon_back: bool) -> Row:

@@ -14,8 +14,8 @@
 set -uo pipefail
 run=$(sed -n "${SLURM_ARRAY_TASK_ID}p" runs.txt)
 [[ -n $run ]] || { echo "runs.txt has no line $SLURM_ARRAY_TASK_ID" >&2; exit 2; }
-export OMP_NUM_THREADS=${OMP_NUM_THREADS:-${SLURM_CPUS_PER_TASK:-1}} GPUS= # Slurm chooses the GPU (--gpus=1)
-srun scripts/one_run "$run"
+export OMP_NUM_THREADS=${OMP_NUM_THREADS:-${SLURM_CPUS_PER_TASK:-1}} # Slurm chooses the GPU (--gpus=1)
+srun python -m serrm.running --run "$run"
 code=$?
 [[ $code -ne 75 ]] || scontrol requeue "$SLURM_JOB_ID"
 exit $code

@@ -42,9 +42,9 @@ for stage in (download, choose_puzzles, build_arrays, read_tests, hash_code, tra
 def main() -> None:
     """Run the command line; errors of the user show no traceback."""
     gc.set_threshold(100_000)  # the 400,000 objects that imports make are never freed
-    for name in ("mlflow", "alembic", "huggingface_hub", "httpx"):
+    for name in ("huggingface_hub", "httpx"):
         logging.getLogger(name).setLevel(logging.WARNING)
-    # SIGTERM makes an orderly exit, which closes MLflow's runs; a training in progress has its own handler.
+    # SIGTERM makes an orderly exit; a training in progress has its own handler.
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     # Without git DVC fails, but only after the stage, so check first. A project may use DVC without git.
     needs_git = "DVC_ROOT" in os.environ and not has_no_scm(Path())

@@ -3,7 +3,6 @@
 Example predictions go to data/<profile>/predictions/<run>.
 """
 
-import logging
 import sys
 import time
 from pathlib import Path
@@ -27,7 +26,7 @@ def evaluate(
     from serrm.inference.evaluate import evaluate as evaluate_run
     from serrm.inference.summary import score_line
     from serrm.scoring.schema import write_evaluation
-    from serrm.tracking.client import log_evaluation
+    from serrm.tracking.background import mirror_meanwhile
     from stages.inputs import unedited
 
     execution = read_execution(Path())
@@ -38,6 +37,7 @@ def evaluate(
         run = params.scoring_settings(name)
         checkpoint, arrays = layout.runs / name, layout.arrays / run.data_set
         check_origin(checkpoint, params.run_settings(name), arrays)
+        mirror_meanwhile(layout.root)
         start = time.monotonic()
         scores, gallery = evaluate_run(checkpoint, arrays, run, execution)
         if not is_first_of_torchrun():
@@ -49,7 +49,5 @@ def evaluate(
         assert weights is not None
         facts = {**current_provenance(layout.root), "seconds": seconds}
         write_provenance(layout.provenance, weights, "evaluation", facts)
-        log_evaluation(layout, name)
     training = read_provenance(layout.provenance, weights).get("training", {})  # not known after a `dvc pull`
-    line = score_line(scores, training.get("seconds", 0.0) + seconds)
-    logging.getLogger(__name__).info("%s", line)
+    typer.echo(score_line(scores, training.get("seconds", 0.0) + seconds))

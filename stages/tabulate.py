@@ -19,8 +19,10 @@ def tabulate() -> None:
     from serrm.core.provenance import read_provenance
     from serrm.reporting.report import Inputs, write_report
     from serrm.reporting.results import check_settings, make_report, read_runs
+    from serrm.tracking.background import is_temporary, mirror_meanwhile, wait_for_mirror
     from stages.inputs import unedited
 
+    mirror_meanwhile(Path())
     with unedited("tabulate") as inputs:
         params, paper_params = inputs.params, read_params(Path(PROFILES) / f"{PAPER}.yaml")
         layout, (commit, has_changes) = Layout(params.profile), current_commit(Path())
@@ -37,3 +39,5 @@ def tabulate() -> None:
         }
         page_inputs = Inputs(layout.predictions, layout.logs, provenance, page_facts)
         write_report(report, layout.reports, layout.exports, page_inputs)
+    if is_temporary(layout.root):  # DVC removes this copy of the project next
+        wait_for_mirror(layout.root)

@@ -1,6 +1,6 @@
 """data/<profile>/arrays → data/<profile>/runs/<run>: a checkpoint.
 
-The training log goes to data/<profile>/logs/<run>.csv, and MLflow shows it live.
+The training log goes to data/<profile>/logs/<run>.csv, `serrm track` mirrors it in MLflow while it grows.
 """
 
 import sys
@@ -18,14 +18,15 @@ def train(name: str = typer.Argument(..., metavar="RUN", help="An entry of `runs
     Example: python -m stages train sudoku-se_rrm-s0
     """
     from serrm.config import read_execution
-    from serrm.core.files import hash_file, remove_directory
+    from serrm.core.files import hash_file, remove_directory, write_whole
     from serrm.core.processes import is_first_of_torchrun, run_by_torchrun, under_torchrun
-    from serrm.core.provenance import current_provenance, package_hash, write_provenance
-    from serrm.tracking.client import log_training
+    from serrm.core.provenance import package_hash, write_provenance
+    from serrm.tracking.background import mirror_meanwhile
     from serrm.training.identity import PipelineRun, weights_sha256
-    from serrm.training.log import Record, write_training_log
+    from serrm.training.log import LOG
     from serrm.training.run import read_measured
     from serrm.training.run import train as train_run
+    from serrm.training.scratch import read_facts
     from stages.inputs import unedited
 
     execution = read_execution(Path())
@@ -50,15 +51,9 @@ def train(name: str = typer.Argument(..., metavar="RUN", help="An entry of `runs
         if not is_first_of_torchrun():
             train_this()
             return
-        records: list[Record] = []
-        with log_training(layout, name, run) as log_record:
-
-            def log_and_keep(record: Record) -> None:
-                records.append(record)
-                log_record(record)
-
-            folder = train_this(on_record=log_and_keep).folder
-            write_training_log(layout.logs / f"{name}.csv", records)
-            facts = current_provenance(layout.root) | read_measured(folder)
-            write_provenance(layout.provenance, weights_sha256(layout.runs / name), "training", facts)
+        mirror_meanwhile(layout.root)
+        folder = train_this().folder
+        write_whole(layout.logs / f"{name}.csv", (folder / LOG).read_bytes())
+        facts = read_facts(folder) | read_measured(folder)
+        write_provenance(layout.provenance, weights_sha256(layout.runs / name), "training", facts)
     remove_directory(folder)

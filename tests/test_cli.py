@@ -236,7 +236,7 @@ def test_the_ui_refuses_what_it_cannot_serve(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # in what MLflow builds on
 def test_the_ui_answers_within_seconds(project: Path) -> None:
-    from serrm.tracking.runs import create_database
+    from serrm.tracking.store import create_database
 
     create_database(project / "mlflow.db")
     port = free_port()

@@ -141,8 +141,10 @@ def ui(
     """
     root = find_root(Path.cwd())
     from serrm.tracking import replace_process, tracking_uri, ui_command
+    from serrm.tracking.background import mirror_meanwhile
 
     command = ui_command(tracking_uri(root), host, port)
+    mirror_meanwhile(root)
     # Imported after the checks in `ui_command`, because MLflow is slow to import.
     from serrm.tracking.views import links
 

@@ -4,6 +4,7 @@ Trainings and evaluations depend on a list of the modules of their run, which `h
 """
 
 import ast
+import re
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
@@ -98,6 +99,14 @@ def faults(stage: str, deps: set[str]) -> list[str]:
 @pytest.mark.parametrize("stage", [stage for stage in STAGES if stage not in ("train", "evaluate")])
 def test_a_stage_depends_on_what_it_imports(stage: str) -> None:
     assert faults(stage, code_deps(stage)) == []
+
+
+def test_no_stage_imports_mlflow() -> None:
+    files = reached(("train", "evaluate", "tabulate"), ())
+    assert "src/serrm/tracking/background.py" in files
+    assert not [
+        path for path in files if re.search(r"^\s*(import|from) mlflow", (ROOT / path).read_text(), re.M)
+    ]
 
 
 @pytest.mark.parametrize(("part", "stage"), OF_RUNS.items())

@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,13 +17,16 @@ import yaml
 from mlflow.tracking import MlflowClient
 
 from serrm.core.files import hash_file
+from serrm.core.locks import lock
 from serrm.core.project import Layout
 from serrm.scoring.schema import read_profile_scores
+from serrm.tracking.background import MIRROR_LOCK
 from serrm.training.run import EXIT_RESUMABLE, Interrupted
 from stages import __main__ as command_line
 
 ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
+RUNNING = sys.executable, "-m", "serrm.running"
 RUN, OTHER = "sudoku-se_rrm-s0", "sudoku-other-s0"
 
 
@@ -96,8 +100,15 @@ class Project:
         (self.root / "params.yaml").write_text(yaml.safe_dump(params, sort_keys=False))
         (self.root / "machine.yaml").write_text(yaml.safe_dump({"device": "cpu", "threads": 1} | execution))
 
+    def wait_for_mirror(self) -> None:
+        """Wait until the mirror that a stage has started has ended."""
+        held = lock(self.root / MIRROR_LOCK, waits=True)
+        assert held is not None
+        held.close()
+
     def runs(self) -> list[tuple[str, str]]:
         """Name and status of MLflow's runs, oldest first."""
+        self.wait_for_mirror()
         client = MlflowClient(f"sqlite:///{self.root / 'mlflow.db'}")
         experiment = client.get_experiment_by_name("serrm/ci/sudoku")
         assert experiment is not None
@@ -106,7 +117,7 @@ class Project:
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Project:
+def built(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
     """A copy of the repository's tracked files after its first `dvc repro`."""
     project = Project(tmp_path_factory.mktemp("project"))
     listed = subprocess.run(
@@ -115,7 +126,17 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Project:
     ).stdout.splitlines()  # fmt: skip
     for name in listed:
         if name.startswith(
-            ("src/", "stages/", "scripts/", ".dvc", ".gitignore", "profiles/", "data/", "dvc.yaml")
+            (
+                "src/",
+                "stages/",
+                "scripts/",
+                ".dvc",
+                ".gitignore",
+                "profiles/",
+                "data/",
+                "dvc.yaml",
+                "reports/studies/",
+            )
         ):
             (project.root / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, project.root / name)
@@ -124,7 +145,8 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Project:
         project.done(*command)
     data = stages("download choose_puzzles build_arrays", "sudoku")
     assert project.repro() == data | stages("train evaluate", RUN, OTHER) | {"tabulate"}
-    return project
+    yield project
+    project.wait_for_mirror()
 
 
 pytestmark = pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy is deprecated")
@@ -171,7 +193,7 @@ def test_a_time_budget_stops_and_the_same_command_goes_on(built: Project) -> Non
         assert f"exited with {EXIT_RESUMABLE}" in output
         assert "Traceback" not in output
         assert not (Layout("ci", built.root).runs / OTHER).exists()
-    assert built.runs()[num_runs:] == [(OTHER, "FAILED")]
+    assert built.runs()[num_runs:] == [(OTHER, "KILLED")]
     built.write(params)
     assert built.repro() == stages("train evaluate", OTHER) | {"tabulate"}
     assert built.runs()[num_runs:] == [(OTHER, "FINISHED")]
@@ -183,16 +205,18 @@ def test_a_failing_run_stops_none_of_those_beside_it(built: Project) -> None:
     params["runs"][OTHER]["changes"]["model.expansion"] = 2.5
     params["runs"]["sudoku-lost-s0"] = params["runs"][RUN] | {"init": "ci/runs/nowhere"}
     built.write(params)
-    failed = built.run("scripts/side_by_side", "2")
+    failed = built.run(*RUNNING, "2")
     assert failed.returncode == 1 and "nowhere" in failed.stdout + failed.stderr
+    assert "[1/2] " in failed.stdout and "[2/2] " in failed.stdout
     assert (Layout("ci", built.root).scores / f"{OTHER}.json").is_file()
     del params["runs"]["sudoku-lost-s0"]
     built.write(params)
-    assert ran(built.done("scripts/side_by_side", "2")) == {"tabulate"}
+    built.done(*RUNNING, "2")
+    assert sorted(built.runs())[:2] == [(OTHER, "FINISHED")] * 2, "all is in MLflow when the command ends"
     lock = yaml.safe_load((built.root / "dvc.lock").read_text())
     assert [*lock["stages"]] == built.done("dvc", "stage", "list", "--name-only").split(), "in one order"
     assert "up to date" in built.run("dvc", "status").stdout
-    assert built.run("scripts/side_by_side", "many").returncode == 2
+    assert built.run(*RUNNING, "many").returncode == 2
 
 
 @pytest.mark.slow

@@ -185,7 +185,7 @@ CODE: dict[str, set[str]] = {
     "reporting/tables.py": TABULATE,
     "drawing/svg.py": TABULATE,
     "reading/lines.py": set(),
-    "tracking/runs.py": set(),
+    "tracking/mirror.py": set(),
     "comparing/comparison.py": set(),
     "commands/compare.py": set(),
     "solving/solve.py": set(),

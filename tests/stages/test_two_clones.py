@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from serrm.core.project import Layout
-from tests.stages.test_pipeline import OTHER, RUN, Project, built, ran
+from tests.stages.test_pipeline import OTHER, RUN, RUNNING, Project, built, ran
 
 __all__ = ["built"]
 pytestmark = pytest.mark.slow
@@ -33,7 +33,7 @@ def test_clones_that_trained_one_run_each_make_the_tables_of_both(built: Project
     for clone, run in ((first, RUN), (second, OTHER)):
         built.done("git", "clone", "-q", str(built.root), str(clone.root))
         assert ran(clone.done("dvc", "repro", "--pull", "--glob", "build_arrays@*", "hash_code")) == set()
-        clone.done("scripts/one_run", run)
+        clone.done(*RUNNING, "--run", run)
         clone.done("git", "commit", "-qam", run)
         clone.done("dvc", "push", "--run-cache")
     first.done("git", "pull", "-q", "--no-rebase", "--no-edit", "--strategy=ours", str(second.root))

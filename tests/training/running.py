@@ -15,7 +15,7 @@ from serrm.core.execution import Execution
 from serrm.core.files import file_names
 from serrm.training import checkpoint as ckpt
 from serrm.training.identity import unfinished_trainings
-from serrm.training.loop import Record
+from serrm.training.log import Record, TrainingLog
 from serrm.training.run import Interrupted, train
 from serrm.training.settings import RunSettings, TrainingFacts
 
@@ -30,8 +30,16 @@ def run(
     execution: Execution = PLAIN,
     on_record: Callable[[Record], None] = lambda record: None,
 ) -> Path:
-    """Train into `folder`; the checkpoint."""
-    train(settings, arrays, folder / "run", folder / "scratch", execution, on_record)
+    """Train into `folder`; the checkpoint. `on_record` gets every new record after it has been logged."""
+    append = TrainingLog.append
+
+    def append_and_tell(log: TrainingLog, record: Record) -> None:
+        append(log, record)
+        on_record(record)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(TrainingLog, "append", append_and_tell)
+        train(settings, arrays, folder / "run", folder / "scratch", execution)
     return folder / "run"
 
 

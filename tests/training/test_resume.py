@@ -18,7 +18,7 @@ import torch
 from serrm.core.execution import Execution
 from serrm.core.provenance import package_hash
 from serrm.training.identity import PipelineRun
-from serrm.training.loop import Record
+from serrm.training.log import read_training_log
 from serrm.training.run import (
     EXIT_RESUMABLE,
     MEASURED_FILE,
@@ -124,9 +124,9 @@ def test_resumed_is_bit_identical(
     stop: Callable[[RunSettings, Path, Path], None],
 ) -> None:
     stop(settings, arrays, tmp_path)
-    records: list[Record] = []
-    assert_same_checkpoint(run(settings, arrays, tmp_path, on_record=records.append), straight)
-    assert [record["step"] for record in records] == [1, 2, 3, 4, 5, 6]
+    assert_same_checkpoint(run(settings, arrays, tmp_path), straight)
+    (log,) = (tmp_path / "scratch").glob("*/log.csv")
+    assert [record["step"] for record in read_training_log(log)] == [1, 2, 3, 4, 5, 6]
 
 
 @pytest.mark.parametrize("change", ["settings", "data", "code", "arithmetic"])
@@ -217,10 +217,9 @@ def test_moved_to_another_machine_and_back_is_bit_identical(
     assert finished.returncode == 0 and "sudoku-tiny-s0 at step 3" in finished.stderr
     assert_same_checkpoint(away / "run", straight)
     shutil.copytree(away / "scratch" / scratch.name, scratch)
-    # A budget in which no step could be taken: nothing is trained, every record comes again.
-    records: list[object] = []
-    assert_same_checkpoint(run(settings, arrays, home, ONE_STEP, records.append), straight)
-    assert len(records) == 3
+    # A budget in which no step could be taken: nothing is trained, the log has every record.
+    assert_same_checkpoint(run(settings, arrays, home, ONE_STEP), straight)
+    assert len(read_training_log(scratch / "log.csv")) == 3
     (away / "arrays" / "training" / "metadata.json").unlink()
     failed = go_on()
     assert failed.returncode == 1 and failed.stderr.splitlines()[-1].startswith("error: ")

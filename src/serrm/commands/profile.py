@@ -105,6 +105,7 @@ def rehearse(
     from serrm.planning.forecast import rate_of, stages_of, summary
     from serrm.planning.rehearse import miniature, selected
     from serrm.planning.rehearse import rehearse as run_rehearsal
+    from serrm.tracking.background import without_mirror
 
     root, params = open_project(profile)
     params, execution = selected(params, only), read_execution(root)
@@ -114,7 +115,8 @@ def rehearse(
     (root / REHEARSALS).mkdir(parents=True, exist_ok=True)
     folder = Path(mkdtemp(prefix=f"{params.profile}-", dir=root / REHEARSALS))
     try:
-        results = run_rehearsal(small, root, folder, execution)
+        with without_mirror(folder):
+            results = run_rehearsal(small, root, folder, execution)
     finally:
         if not is_kept:
             shutil.rmtree(folder, ignore_errors=True)

@@ -3,42 +3,48 @@
 from pathlib import Path
 
 import typer
+from typer.main import get_current_context  # type: ignore[attr-defined]  # typer.Context is not its class
 
 from serrm.commands.profile import PROFILE_OPTION
 from serrm.core.project import Layout, find_root
 
-track = typer.Typer(
-    help="Log runs to MLflow, register a model, serve it.\n\nExample: serrm track sync", no_args_is_help=True
+track = typer.Typer(add_completion=False)
+PROFILES = typer.Option(
+    None, "--profile", metavar="NAME", help="Only this profile; can be repeated. Default: the active one."
 )
 
 
-@track.command()
-def sync(
-    profile: str | None = typer.Option(None, help="Only this profile. Default: all profiles with results."),
+@track.callback(invoke_without_command=True)
+def mirror(
+    profiles: list[str] | None = PROFILES,
+    follows: bool = typer.Option(False, "--follow", help="Go on until nothing runs."),
 ) -> None:
-    """Log runs to MLflow from their checkpoints, logs and scores; running it again adds nothing.
+    """Mirror the profile's trainings and results in MLflow; running it again adds nothing.
 
-    Example: serrm track sync --profile laptop
+    Example: serrm track --follow
 
     A run that fails does not stop later ones, but the exit code is then 1.
     """
+    if get_current_context().invoked_subcommand is not None:
+        return
     from serrm.tracking import tracking_uri
-    from serrm.tracking.runs import runs_with_results, sync_run
+    from serrm.tracking.background import OUTPUT
+    from serrm.tracking.follow import active_profile, follow, track
 
-    root = find_root(Path.cwd())
-    runs = runs_with_results(root, profile or "*")
-    if not runs:
-        raise ValueError(f"{root}: no results of {profile or 'any profile'}: `make repro` makes them")
-    num_failed = 0
-    for run_profile, name in runs:
-        try:
-            sync_run(Layout(run_profile, root), name)
-            typer.echo(f"{run_profile} {name}")
-        except ValueError as error:
-            num_failed += 1
-            typer.echo(f"{run_profile} {name}: {error}", err=True)
-    typer.echo(f"{len(runs) - num_failed} of {len(runs)} runs logged to {tracking_uri(root)}")
-    raise typer.Exit(min(1, num_failed))
+    root, failures, num_logged = find_root(Path.cwd()), dict[str, str](), 0
+    news = follow(root, profiles or ()) if follows else track(root, profiles or [active_profile(root)])
+    for label, failure in news:
+        if failure is None:
+            failures.pop(label, None)
+            num_logged += 1
+            typer.echo(label)
+        else:
+            failures[label] = failure
+            typer.echo(f"{label}: {failure}", err=True)
+    typer.echo(f"{num_logged} runs in {tracking_uri(root)}")
+    if failures:
+        raise typer.Exit(1)
+    (root / OUTPUT).unlink(missing_ok=True)
 
 
 @track.command()
@@ -71,7 +77,7 @@ def serve(
     Example: serrm track serve sudoku --port 5001
     """
     from serrm.tracking import replace_process, server_command
-    from serrm.tracking.runs import open_store
+    from serrm.tracking.store import open_store
 
     root = find_root(Path.cwd())
     with open_store(root) as client:

@@ -49,7 +49,7 @@ def prepare_device(name: str, threads: int | None = None, processes: Processes =
 def follow_threads() -> None:
     """Use as many CPU threads as the file says that the environment variable THREADS_FILE names, once there is one.
 
-    scripts/one_run writes it when fewer runs are left than go at a time, so that the last runs take over the cores of
+    `serrm.running` writes it when fewer runs are left than go at a time, so that the last runs take over the cores of
     those that have ended.
     """
     file = Path(os.environ.get(THREADS_FILE, ""))

@@ -21,9 +21,18 @@ WATCHED = ("src", "stages", PIPELINE, PARAMS, f"{PROFILES}/{PAPER}.yaml")
 
 
 def find_root(start: Path) -> Path:
-    """Find the project's folder, the first one with a params.yaml from `start` upwards."""
+    """Find the project's folder, the first one with a params.yaml from `start` upwards.
+
+    ValueError if there is none, or if this program is that of another clone, such as the main one of a git worktree.
+    """
     for folder in (start, *start.parents):
         if (folder / PARAMS).is_file():
+            code, package = folder / "src" / "serrm", Path(__file__).parents[1]
+            if code.is_dir() and not code.samefile(package):
+                raise ValueError(
+                    f"this is the program of {package.parents[1]}, and the project is {folder}: "
+                    f"`make setup` there, or PYTHONPATH={code.parent}"
+                )
             return folder
     raise ValueError(f"no {PARAMS} in {start} or above it: run this inside the project")
 

@@ -171,7 +171,6 @@ def _run(stage: str, name: str, root: Path, folder: Path) -> tuple[str, float]:
     command = [sys.executable, "-m", "stages", stage, *filter(None, [name])]
     environment = os.environ | {
         "PYTHONPATH": os.pathsep.join([str(root), os.environ.get("PYTHONPATH", "")]),
-        "MLFLOW_TRACKING_URI": f"sqlite:///{folder / 'mlflow.db'}",
         "TORCHINDUCTOR_CACHE_DIR": str(folder / "compiled"),
     }
     log, start = folder / f"{stage}-{name or PROFILE}.log", time.perf_counter()

@@ -1,9 +1,9 @@
-"""MLflow: step metrics during training, and everything else from a run's files.
+"""MLflow as a mirror of files: `serrm track` logs what stages have written, once or while they write.
 
-Only modules of this package import mlflow; this `__init__` does not.
+Only modules of this package import mlflow; this `__init__` and `background` do not.
 
 params.yaml owns the configuration and DVC the weights; MLflow mirrors the configuration and the scores, for comparing
-runs. No result depends on it: everything can be logged again from the files (`serrm track sync`).
+runs. No result depends on it: everything can be logged again from the files.
 
 This `__init__` has the address of the project's store and the command lines that serve its UI and models. They start
 one worker, because MLflow's default of four workers and a job queue takes half a minute to start and gigabytes of
@@ -33,9 +33,25 @@ PORT_ERRORS = (errno.EADDRINUSE, errno.EACCES)  # in use, or reserved for root
 
 
 def tracking_uri(root: Path) -> str:
-    """MLFLOW_TRACKING_URI, else the sqlite database in the repository, even from DVC's temporary copies of it."""
-    home = Path(os.environ.get("DVC_ROOT", root)).resolve()
-    return os.environ.get("MLFLOW_TRACKING_URI") or f"{SQLITE}{home / 'mlflow.db'}"
+    """MLFLOW_TRACKING_URI, else the sqlite database in the repository, even from DVC's temporary copies of it.
+
+    A relative path to a database starts there too.
+    """
+    own = project_database(root)
+    uri = os.environ.get("MLFLOW_TRACKING_URI") or f"{SQLITE}{own}"
+    path = database_path(uri)
+    return uri if path is None else uri.replace(f"{SQLITE}{path}", f"{SQLITE}{own.parent / path}", 1)
+
+
+def project_database(root: Path) -> Path:
+    """The database in the repository."""
+    return Path(os.environ.get("DVC_ROOT", root)).resolve() / "mlflow.db"
+
+
+def database_path(uri: str) -> Path | None:
+    """The file of a SQLite database, without options such as `?timeout=30`; None for other stores."""
+    name = uri.removeprefix(SQLITE).partition("?")[0]
+    return Path(name) if uri.startswith(SQLITE) and name not in ("", ":memory:") else None
 
 
 def ui_command(store: str, host: str, port: int) -> list[str]:
@@ -45,8 +61,8 @@ def ui_command(store: str, host: str, port: int) -> list[str]:
     """
     if store.startswith(("http://", "https://")):
         raise ValueError(f"the runs are on the server {store}: open that address")
-    if store.startswith(SQLITE) and not Path(store.removeprefix(SQLITE)).is_file():
-        raise ValueError(f"no runs yet: {store.removeprefix(SQLITE)} is missing, `make repro` writes it")
+    if (database := database_path(store)) and not database.is_file():
+        raise ValueError(f"no runs yet: {database} is missing, `make repro` or `serrm track` writes it")
     return server_command(["server", "--backend-store-uri", store, "--workers", "1"], host, port)
 
 

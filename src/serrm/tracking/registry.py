@@ -41,11 +41,12 @@ def register(layout: Layout, name: str, registered_name: str) -> str:
 
     MLflow copies the weights. ValueError if the run has no checkpoint or a damaged one, or MLflow refuses.
     """
-    from serrm.tracking.runs import open_store, sync_run
+    from serrm.tracking.mirror import Mirror
+    from serrm.tracking.store import open_store
     from serrm.training.checkpoint import check, copy_for_prediction
 
     check(layout.runs / name)
-    run_id = sync_run(layout, name)
+    run_id = Mirror(layout.root).log_result(layout, name)
     with open_store(layout.root), TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # MLflow advises to add an example, which it would then run
         copy_for_prediction(layout.runs / name, Path(folder) / "checkpoint")

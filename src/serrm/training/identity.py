@@ -5,14 +5,14 @@ other. So an edit starts another training, and when the edit is undone the first
 known by the hash of its weights. Needs no torch.
 """
 
-import fcntl
 import hashlib
 import logging
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import NamedTuple, TextIO
 
 from serrm.core.files import existing, parse_file
+from serrm.core.locks import NoLocks, lock
 from serrm.core.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -71,17 +71,16 @@ def unfinished_trainings(scratch: Path) -> Iterator[Unfinished]:
             yield Unfinished(file.parent, parse_file(file, Identity.model_validate_json), max(steps))
 
 
-def lock_folder(folder: Path) -> IO[str]:
+def lock_folder(folder: Path) -> TextIO:
     """Lock a scratch folder until the file that is returned is closed. ValueError if another process has the lock."""
-    lock = (folder / LOCK).open("w")
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        lock.close()
-        raise ValueError(f"{folder}: another process trains here") from error
-    except OSError as error:  # a file system without locks
-        log.warning("%s is not locked against other processes: %s", folder, error)
-    return lock
+        held = lock(folder / LOCK)
+    except NoLocks as error:
+        log.warning("not locked against other processes: %s", error)
+        return (folder / LOCK).open("a", encoding="utf-8")
+    if held is None:
+        raise ValueError(f"{folder}: another process trains here")
+    return held
 
 
 def weights_sha256(checkpoint: Path) -> str:

@@ -1,6 +1,7 @@
 """The training log of a run as a CSV file, one line per record, for plots and MLflow.
 
-The train stage writes it below data/, and tabulate gathers those of all runs for git. Needs no torch.
+It grows in the scratch folder while the run trains (`TrainingLog`). The train stage copies it below data/, and tabulate
+gathers those of all runs for git. Needs no torch.
 """
 
 import csv
@@ -13,6 +14,26 @@ Record = dict[str, int | float]  # a line of the training log
 COUNTS = ("step", "samples")
 GATHERED = "training.csv"  # the logs of all runs of a profile
 NAMES = ("run", "data_set")  # columns of the gathered logs
+LOG = "log.csv"  # of an unfinished run, in its scratch folder
+
+
+class TrainingLog:
+    """The log of an unfinished run in its scratch folder."""
+
+    def __init__(self, folder: Path, records: Sequence[Record]) -> None:
+        """Cut the log back to the records of a checkpoint."""
+        self.path = folder / LOG
+        self.columns = list(records[0]) if records else []
+        write_training_log(self.path, records)
+
+    def append(self, record: Record) -> None:
+        """Add a record; the first one names the columns."""
+        if not self.columns:
+            self.columns = list(record)
+            write_training_log(self.path, [record])
+            return
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(csv_text([str(record[name]) for name in self.columns], ()))
 
 
 def write_training_log(path: Path, records: Sequence[Record]) -> None:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple, TextIO
 
 import torch
 
@@ -44,13 +44,13 @@ from serrm.training.identity import (
     lock_folder,
     unfinished_trainings,
 )
-from serrm.training.log import Record
+from serrm.training.log import Record, TrainingLog
 from serrm.training.loop import Trainer
+from serrm.training.scratch import SETTINGS, write_facts
 from serrm.training.settings import CheckpointConfig, RunSettings, TrainingFacts
 from serrm.training.trial import estimate
 
 log = logging.getLogger(__name__)
-SETTINGS = "settings.json"  # the resolved settings, in the scratch folder
 MEASURED_FILE = "measured.json"  # the seconds, memory and device of the run so far, there too
 NUM_KEPT = 2  # checkpoints kept of an unfinished run, in case the newest is damaged
 # The facts of a training on which rounding and the masks of dropout depend.
@@ -100,7 +100,6 @@ def train(
     target: Path,
     scratch: Path,
     execution: Execution,
-    on_record: Callable[[Record], None] = lambda record: None,
     *,
     pipeline_run: PipelineRun | None = None,
     check_inputs: Callable[[], None] = lambda: None,
@@ -118,7 +117,7 @@ def train(
     with stop_requests() as requests, joined_by_torchrun(execution.device) as processes:
         training = TrainingRun(run, arrays, scratch, execution, processes, pipeline_run)
         try:
-            training.run_steps(on_record, requests, end)
+            training.run_steps(requests, end)
         finally:
             training.close()
         step, num_steps = training.trainer.step, training.trainer.num_optimiser_steps
@@ -171,7 +170,7 @@ class TrainingRun:
         self.seconds = 0.0  # of training, over all interruptions
         self.peak_memory = 0  # bytes of all processes together, the most before an interruption
         self.other_code: dict[str, Any] | None = None  # the code of earlier steps, if it was another
-        self.lock: IO[str] | None = None
+        self.lock: TextIO | None = None
         self.code_hash = package_hash()
         self.device = devices.prepare_device(execution.device, execution.threads, processes)
         check_task(arrays, run.task)
@@ -215,14 +214,10 @@ class TrainingRun:
         """Path of the current step's checkpoint."""
         return self.folder / f"step_{self.trainer.step:09d}"
 
-    def run_steps(self, on_record: Callable[[Record], None], requests: list[str], end: float) -> None:
-        """Train until the last step, a stop request or the time `end` of time.monotonic(); always leave a checkpoint.
-
-        `on_record` gets the records of earlier calls too.
-        """
+    def run_steps(self, requests: list[str], end: float) -> None:
+        """Train until the last step, a stop request or time `end` of time.monotonic(); always leave a checkpoint."""
         trainer, is_first = self.trainer, self.processes.is_first
-        for record_so_far in self.records:
-            on_record(record_so_far)
+        training_log = TrainingLog(self.folder, self.records) if is_first else None
         self._log_estimate()
         seconds_before, start = self.seconds, time.monotonic()
         saved = start  # when the last checkpoint was complete
@@ -241,7 +236,8 @@ class TrainingRun:
                 if record is not None:
                     self._check_loss(record["loss"])
                     self.records.append(record)
-                    on_record(record)
+                    if training_log is not None:
+                        training_log.append(record)
                     result = f"loss {record['loss']:.4g}, {record['train_fsr']:.1%} solved"
                     bar.set_postfix_str(f"{result}, {self._speed():.3g} puzzle-steps/s", refresh=False)
                     if self.may_change_threads:
@@ -384,6 +380,7 @@ class TrainingRun:
             if ckpt.latest(self.folder) is None:
                 self._report_unfinished()
             write_whole(self.folder / IDENTITY, self.identity.model_dump_json(indent=2) + "\n")
+            write_facts(self.folder, Path())
             write_whole(self.folder / SETTINGS, self.settings.model_dump_json(indent=2) + "\n")
             sound = ckpt.latest_sound(self.folder)
         newest: Path | None = self.processes.collect(sound)[0]
