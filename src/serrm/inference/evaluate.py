@@ -89,7 +89,7 @@ def evaluate(
             seed=run.seed,
             arithmetic=arithmetic(loaded.model, precision),
             model_info=model_info(loaded.config),
-            training=training_of(loaded.config, weights_sha256(checkpoint)),
+            training=training_of(loaded, weights_sha256(checkpoint)),
             data=training_data(loaded.config, run),
             sets=sets,
             set_of_trained_size=set_of_trained_size,
@@ -125,9 +125,10 @@ def model_info(config: CheckpointConfig) -> ModelInfo:
     )
 
 
-def training_of(config: CheckpointConfig, weights: str) -> Training:
+def training_of(loaded: predict.LoadedModel, weights: str) -> Training:
     """The training of a checkpoint whose weights have this sha256."""
-    facts = _facts(config)
+    config = loaded.config
+    facts, optimizer = _facts(config), config.run.train.optimizer
     return Training(
         settings_digest=config.settings_digest,
         weights_sha256=weights,
@@ -135,6 +136,7 @@ def training_of(config: CheckpointConfig, weights: str) -> Training:
         steps=facts.steps,
         samples=facts.samples,
         flops=facts.flops,
+        optimiser_flops=facts.steps * optimizer.product_flops(loaded.model),
         final_loss=facts.final_loss,
     )
 

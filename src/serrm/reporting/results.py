@@ -360,8 +360,11 @@ def variant_with_most_seeds(results: Results, family: str) -> str:
 
 def training_flops(run: Evaluation, report: Report) -> int:
     """FLOPs of all matrix products of a training: those of the model, which scores keep, and the optimiser's."""
-    of_optimiser = report.flops_of_optimiser.get((run.data_set, run.variant), lambda: 0)
-    return run.training.flops + run.training.steps * of_optimiser()
+    of_optimiser = run.training.optimiser_flops
+    if of_optimiser is None:
+        count = report.flops_of_optimiser.get((run.data_set, run.variant), lambda: 0)
+        of_optimiser = run.training.steps * count()
+    return run.training.flops + of_optimiser
 
 
 def total_flops(run: Evaluation, report: Report) -> int:

@@ -48,7 +48,9 @@ class Training(_Record):
     steps: int
     samples: int
     flops: int
-    """Of all matrix products."""
+    """Of the model's matrix products."""
+    optimiser_flops: int | None = None
+    """Of the optimiser's matrix products, such as Muon's; not known of runs evaluated before it was kept."""
     final_loss: float | None = None
     """None after fewer steps than one record of the training log has."""
 
