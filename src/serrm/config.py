@@ -158,7 +158,7 @@ class Params(Settings):
         first: dict[tuple[str, str], tuple[str, dict[str, JsonValue]]] = {}
         for name, (data_set, variant, _) in self.run_keys().items():
             run, number = self.runs[name], name.rpartition("-")[2]
-            settings = {"model": run.model, "init": run.init.removesuffix(f"-{number}")}
+            settings: dict[str, JsonValue] = {"model": run.model, "init": run.init.removesuffix(f"-{number}")}
             settings |= {f"changes.{key}": value for key, value in run.changes.items()}
             first_name, shared = first.setdefault((data_set, variant), (name, settings))
             for key in dict.fromkeys([*settings, *shared]):
