@@ -22,9 +22,12 @@ PAGE = Path(__file__).with_name("params.md")
 HEAD = """# Reference of params.yaml
 
 Written by `make docs` from the settings classes; do not edit. params.yaml and the files in `profiles/` have this form.
-An unknown key or a wrong value is an error that names the key. Three levels are merged, and the later one wins:
-`models.<model>`, `recipes.<data_set>.<model>`, the `changes` of a run. Keys without a default are required.
-A text that begins with names in parentheses is about a key that only these models, sources or tasks have.
+`profile` names the folders `data/<profile>` and `reports/<profile>`; the other keys are the sections below and
+`fidelity` ([its switches](fidelity.md)). A run's name is `<data_set>-<variant>-s<number>`, the number usually the seed;
+runs of a variant differ in the seed alone.
+Three levels are merged, and the later one wins: `models.<model>`, `recipes.<data_set>.<model>`, which may hold `model`
+and `arrays` too, the `changes` of a run. Keys without a default are required. Names in parentheses are the only models,
+sources or tasks that have the key; `arc_agi_1` stands for `arc_agi_2` too.
 """
 TAGS = {  # fields that choose one of several classes, and so have no text in any of them
     "family": "Architecture.",
@@ -38,25 +41,28 @@ TAGS = {  # fields that choose one of several classes, and so have no text in an
 def page() -> str:
     """The text of docs/params.md."""
     run, scoring = config.RunSettings.model_fields, config.ScoringSettings.model_fields
+    tasks: dict[str, Any] = {}  # without those whose settings another task has
+    for name, task in TASKS.items():
+        if not any(task.source == other.source for other in tasks.values()):
+            tasks[name] = task
     sources = {
         f"{name} {label}": kind
-        for name, task in TASKS.items()
+        for name, task in tasks.items()
         for label, kind in by_tag(task.source, "kind").items()
     }
-    lines = [HEAD.rstrip(), *section("Top level", {"": config.Params}, depth=0)]
+    lines = [HEAD.rstrip()]
     lines += section("Model: `models.<model>`", FAMILIES)
     (recipe,) = classes(run["train"].annotation)
     lines += section("Recipe: `models.<model>.train`, `recipes.<data_set>.<model>`", {"": recipe})
     lines += section("Source: `data_sets.<data_set>.download.source`", sources)
     lines += section(
-        "Puzzles: `data_sets.<data_set>.puzzles`", {name: task.subset for name, task in TASKS.items()}
+        "Puzzles: `data_sets.<data_set>.puzzles`", {name: task.subset for name, task in tasks.items()}
     )
     lines += section("Augmentations: `data_sets.<data_set>.arrays`", {"": config.ArraySettings})
     (evaluate,) = classes(scoring["evaluate"].annotation)
     lines += section("Scoring: `data_sets.<data_set>.evaluate`", {"": evaluate})
     lines += section("Further test set: `tests.<name>`", {"": config.FileTests})
     lines += section("Run: `runs.<run>`", {"": config.RunSection})
-    lines += section("Faults of the published code: `fidelity`", {"": config.Fidelity})
     lines += section("Execution: `machine.yaml`", {"": config.Execution})
     return "\n".join(lines) + "\n"
 
@@ -74,12 +80,12 @@ def section(title: str, kinds: Mapping[str, type[BaseModel]], depth: int = 2) ->
     for label, kind in kinds.items():
         for key, words, default, text in table(kind, "", depth):
             rows.setdefault((key, default, text), []).append((words, label))
-    yield from ("", f"## {title}", "", "| key | values | default | meaning |", "|---|---|---|---|")
+    yield from ("", f"## {title}", "", "| key | values (default) | meaning |", "|---|---|---|")
     for (key, default, text), having in rows.items():
         words = ", ".join(dict.fromkeys(word for words, _ in having for word in words.split(", ")))
         labels = list(dict.fromkeys(label for _, label in having))
         only = f"({', '.join(f'`{label}`' for label in labels)}) " if len(labels) < len(kinds) else ""
-        yield f"| `{key}` | {words} | {default} | {only}{text} |"
+        yield f"| `{key}` | {words}{default and f' ({default})'} | {only}{text} |"
 
 
 def table(kind: type[BaseModel], parent: str, depth: int) -> Iterator[tuple[str, str, str, str]]:
