@@ -259,11 +259,11 @@ def test_a_halting_rule_sees_the_change_of_the_state(arrays: Path, monkeypatch: 
 
 
 def test_a_loss_is_trained_and_weighs_guesses(arrays: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    example("training/smooth", monkeypatch)
-    monkeypatch.setitem(LOSSES, "smooth", "serrm.training.smooth:Smooth")
+    example("training/focal", monkeypatch)
+    monkeypatch.setitem(LOSSES, "focal", "serrm.training.focal:Focal")
     logits = torch.tensor([[[-9.0, -9.0, 0.0, math.log(3)]]])
     shares = {}
-    for loss in ("stablemax", "softmax", "smooth", {"kind": "smooth", "smoothing": 0.5}):
+    for loss in ("stablemax", "softmax", "focal", {"kind": "focal", "gamma": 3.0}):
         params = changed("trm", loss=loss)
         settings = parse(Params, params, "p").run_settings("sudoku-trm-s0").train
         dumped = settings.model_dump(mode="json").get("loss", "stablemax")
@@ -280,8 +280,8 @@ def test_a_loss_is_trained_and_weighs_guesses(arrays: Path, monkeypatch: pytest.
     assert [dumped for *_, dumped in shares.values()] == [
         "stablemax",
         {"kind": "softmax", "smoothing": 0.0},
-        {"kind": "smooth", "smoothing": 0.1},
-        {"kind": "smooth", "smoothing": 0.5},
+        {"kind": "focal", "gamma": 2.0},
+        {"kind": "focal", "gamma": 3.0},
     ]
     with pytest.raises(ValueError, match=r"^p: recipes\.sudoku\.trm\.loss: .*stablemax, softmax"):
         parse(Params, changed("trm", loss="hinge"), "p")
