@@ -39,7 +39,7 @@ from serrm.scoring.metrics import METRICS, Batch
 from serrm.scoring.tally import Tally
 from serrm.sources.download import fetch
 from serrm.training.base import OptimizerSettings
-from serrm.training.log import read_training_log, write_training_log
+from serrm.training.log import LOG, read_training_log, write_training_log
 from serrm.training.loop import Trainer
 from serrm.training.losses import LOSSES
 from serrm.training.optimizers import OPTIMIZERS
@@ -141,9 +141,8 @@ def test_they_run_from_params_to_the_tables(
     fetch("sudoku", source.source, raw, source.seed)
     write_sets(raw, sets, "sudoku", params.puzzle_settings("sudoku"))
     build(sets, arrays, "sudoku", params.array_settings("sudoku"))
-    records: list[Any] = []
     settings = params.run_settings(name)
-    train(settings, arrays, run, tmp_path / "scratch", HERE, records.append)
+    records = read_training_log(train(settings, arrays, run, tmp_path / "scratch", HERE).folder / LOG)
     peak = settings.train.learning_rate
     rates = [peak * (1 - step / 3 * 0.9) for step in range(3)]
     assert [record["learning_rate"] for record in records] == pytest.approx([peak, *rates])

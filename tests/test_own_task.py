@@ -35,7 +35,7 @@ from serrm.reporting.report import Inputs, write_report
 from serrm.reporting.results import make_report
 from serrm.scoring.schema import Evaluation
 from serrm.sources.download import fetch
-from serrm.training.log import Record, write_training_log
+from serrm.training.log import LOG, read_training_log, write_training_log
 from serrm.training.run import train
 from tests.own.latin import LATIN, SIDE, are_latin
 from tests.stages.test_pipeline import Project
@@ -90,9 +90,8 @@ def test_a_task_of_ones_own_is_trained_scored_and_tabulated(latin: str, tmp_path
     assert len(np.unique(answers, axis=0)) > stream.num_examples, "with their images"
     name = f"{latin}-trm-s0"
     settings, asked = params.run_settings(name), params.scoring_settings(name)
-    records = list[Record]()
-    train(settings, arrays, run, tmp_path / "scratch", Execution(device="cpu"), records.append)
-    write_training_log(tmp_path / "logs" / f"{name}.csv", records)
+    trained = train(settings, arrays, run, tmp_path / "scratch", Execution(device="cpu"))
+    write_training_log(tmp_path / "logs" / f"{name}.csv", read_training_log(trained.folder / LOG))
     scores, gallery = evaluate(run, arrays, asked, Execution(device="cpu"))
     gallery.write(tmp_path / "examples" / settings.name)
     papers = read_params(CI.with_name("paper.yaml"))
