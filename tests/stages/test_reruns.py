@@ -95,6 +95,7 @@ class StandIns(Project):
             ".dvc",
             "data/random",
             "data/none",
+            "reports/studies",
             "dvc.yaml",
             ".dvcignore",
             ".gitignore",
