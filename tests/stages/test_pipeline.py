@@ -21,6 +21,7 @@ from serrm.core.locks import lock
 from serrm.core.project import Layout
 from serrm.scoring.schema import read_profile_scores
 from serrm.tracking.background import MIRROR_LOCK
+from serrm.training.identity import weights_sha256
 from serrm.training.run import EXIT_RESUMABLE, Interrupted
 from stages import __main__ as command_line
 
@@ -158,7 +159,7 @@ def test_the_first_run_makes_everything_and_a_second_nothing(built: Project) -> 
     for name in (RUN, OTHER):
         files = {path.name for path in (layout.runs / name).iterdir()}
         assert files >= {"model.safetensors", "training_state.pt", "config.json"}
-        assert (layout.provenance / f"{name}.json").is_file()
+        assert (layout.provenance / f"{weights_sha256(layout.runs / name)}.json").is_file()
     assert read_profile_scores(layout.metrics).runs.keys() == {RUN, OTHER}
     assert {path.suffix for path in (layout.reports / "tables").iterdir()} == {".md"}
     assert {path.suffix for path in layout.exports.iterdir()} == {".csv", ".tex"}
