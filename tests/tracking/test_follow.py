@@ -150,9 +150,9 @@ def test_locks_end_with_their_process(tmp_path: Path) -> None:
 
 
 def test_after_a_signal_the_mirror_waits_for_no_further_work(tiny: TinyRun) -> None:
-    mirror = background.start_mirror(tiny.layout.root)
-    wait_until(lambda: is_locked(tiny.layout.root / MIRROR_LOCK))
-    time.sleep(1)
+    with hold_work(tiny.layout.root):
+        mirror = background.start_mirror(tiny.layout.root)
+        wait_until(lambda: is_locked(tiny.layout.root / MIRROR_LOCK))
     start = time.monotonic()
     mirror.send_signal(signal.SIGTERM)
     assert mirror.wait(60) == 0 and time.monotonic() - start < follow.PATIENCE

@@ -7,8 +7,8 @@ import csv
 import hashlib
 import io
 import json
-import os
 import shutil
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -47,10 +47,11 @@ def parse_content(content: bytes, name: str, parser: Callable[[bytes], T]) -> T:
 def new_file(path: Path) -> Iterator[Path]:
     """Yield a temporary sibling of `path` to write; it replaces `path` at the end and is removed on a failure.
 
-    A link at `path`, for example into a cache, is replaced and not followed. Folders above it are made.
+    A link at `path`, for example into a cache, is replaced and not followed. Folders above it are made. Threads and
+    processes that write the same file at once have a sibling each.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    partial = path.with_name(f".{path.name}.{threading.get_native_id()}.partial")
     try:
         yield partial
         partial.replace(path)
