@@ -34,8 +34,8 @@ from serrm.kernels.precision import has_fast_bfloat16
 from serrm.models.build import build_model
 from serrm.models.families import ModelSettings
 from serrm.models.flops import flops
+from serrm.models.halting import RandomHalting
 from serrm.models.layers import DTYPES
-from serrm.models.random_halting import RandomHalting
 from serrm.training.loop import Trainer
 
 # Batches of the models for Sudoku, by profile: its own where a step then takes less than a few seconds.

@@ -15,10 +15,8 @@ import yaml
 from typer.main import get_command
 
 from serrm.cli import app
-from serrm.training.adam_atan2_settings import AdamAtan2Settings
-from serrm.training.losses import LOSSES
-from serrm.training.optimizers import OPTIMIZERS
-from serrm.training.stablemax import Stablemax
+from serrm.training.losses import LOSSES, Stablemax
+from serrm.training.optimizers import OPTIMIZERS, AdamAtan2Settings
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"

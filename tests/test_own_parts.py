@@ -38,11 +38,10 @@ from serrm.scoring import metrics
 from serrm.scoring.metrics import METRICS, Batch
 from serrm.scoring.tally import Tally
 from serrm.sources.download import fetch
-from serrm.training.base import OptimizerSettings
 from serrm.training.log import LOG, read_training_log, write_training_log
 from serrm.training.loop import Trainer
 from serrm.training.losses import LOSSES
-from serrm.training.optimizers import OPTIMIZERS
+from serrm.training.optimizers import OPTIMIZERS, OptimizerSettings
 from serrm.training.run import train
 from serrm.training.schedules import SCHEDULES
 from serrm.training.settings import TrainSettings

@@ -21,9 +21,9 @@ from serrm.models.recurrence import RecurrentModel
 from serrm.puzzles.tasks import TASKS
 from serrm.scoring.schema import ScoredSet
 from serrm.training.checkpoint import read_weights
+from serrm.training.losses import Stablemax
 from serrm.training.run import train
 from serrm.training.settings import RunSettings
-from serrm.training.stablemax import Stablemax
 from tests.compiling import DEVICES, GPUS, apart, num_variants, traced_only
 from tests.conftest import HRM, MODEL, Q_LEARNING, TRM, MakePath, MakeRun, scoring
 from tests.drawn import draw_tokens, seeded

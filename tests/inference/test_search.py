@@ -21,7 +21,7 @@ from serrm.puzzles.sudoku.data import generate_puzzles
 from serrm.puzzles.sudoku.rules import are_answers, are_consistent
 from serrm.puzzles.task import Task
 from serrm.puzzles.tasks import TASKS
-from serrm.training.stablemax import Stablemax
+from serrm.training.losses import Stablemax
 from tests.conftest import HRM, TASK_TYPES, TRM, MakeRun
 from tests.drawn import seeded
 from tests.oracle import make_oracle

@@ -17,7 +17,7 @@ from serrm.models.build import empty_model
 from serrm.puzzles.sudoku.data import generate_puzzles
 from serrm.puzzles.tasks import TASKS
 from serrm.scoring.metrics import wilson
-from serrm.training.stablemax import Stablemax
+from serrm.training.losses import Stablemax
 from tests.conftest import TRM_CHANGES, MakePath, MakeRun, config_of
 from tests.drawn import CPU
 from tests.oracle import make_oracle

@@ -18,6 +18,7 @@ from serrm.kernels.cpu.network import (
     fits,
     pack,
 )
+from serrm.models.angles import rope
 from serrm.models.layers import Attention, Rotation, SwiGLU, rms_norm, rotation_table
 from serrm.models.recurrence import Network, Residual
 from tests.drawn import CPU, seeded
@@ -111,7 +112,7 @@ def test_kernels_are_on_average_no_less_accurate_than_pytorch(kind: str, length:
             if kind == "attention"
             else SwiGLU(64, 256, seeded(seed))
         )
-        rotation = rotation_table("rope", length, 32, CPU) if kind == "attention" else None
+        rotation = rotation_table(rope, length, 32, CPU) if kind == "attention" else None
         sums += torch.tensor(errors(part, rotation, numbers(2, length, 2, 64, seed=seed + 100))).sum(0)
     assert sums[0] <= WORSE[of_states[0]] * sums[1]
 
@@ -130,14 +131,14 @@ def test_attention_agrees_with_pytorchs(
     outer: int, length: int, inner: int, width: int, heads: int, head_dim: int, scale: float | None
 ) -> None:
     layer = Attention(width, heads, head_dim, axis=-3, generator=seeded(length))
-    rotation = None if scale is None else rotation_table("rope", length, head_dim, CPU, score_scale=scale)
+    rotation = None if scale is None else rotation_table(rope, length, head_dim, CPU, score_scale=scale)
     check_against_plain(layer, rotation, numbers(outer, length, inner, width, seed=outer))
 
 
 @pytest.mark.parametrize("length", [95, 96, 97, 200])
 def test_long_sequences_go_through_the_backward_pass_in_pieces(length: int) -> None:
     layer = Attention(32, 1, 32, axis=-2, generator=seeded(0))
-    check_against_plain(layer, rotation_table("rope", length, 32, CPU), numbers(2, length, 32, seed=1))
+    check_against_plain(layer, rotation_table(rope, length, 32, CPU), numbers(2, length, 32, seed=1))
 
 
 @settings(max_examples=15, deadline=None)

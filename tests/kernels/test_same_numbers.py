@@ -23,7 +23,7 @@ from serrm.kernels.cpu.build import has_kernels
 from serrm.kernels.products import product, reproducible_silu
 from serrm.models.q_head import binary_cross_entropy, rounded_sigmoid
 from serrm.training.loop import Trainer
-from serrm.training.stablemax import Stablemax
+from serrm.training.losses import Stablemax
 from tests.conftest import HRM, Q_LEARNING, TASK_TYPES, TRM, MakePath, run_settings, trainer_on
 
 pytestmark = [

@@ -11,8 +11,7 @@ from serrm.inference.predict import predict
 from serrm.models.build import build_model, empty_model
 from serrm.models.families import ModelSettings
 from serrm.models.flops import flops
-from serrm.models.q_learning import QLearning
-from serrm.models.random_halting import RandomHalting
+from serrm.models.halting import QLearning, RandomHalting
 from serrm.models.recurrence import num_parameters
 from serrm.training.loop import Trainer
 from serrm.training.settings import TrainSettings

@@ -8,12 +8,10 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from serrm.models.build import build_model
+from serrm.models.halting import HaltingRule, QLearning, RandomHalting, least_steps, random_halting
 from serrm.models.hrm_trm_settings import TrmSettings
 from serrm.models.q_head import continue_target
-from serrm.models.q_learning import QLearning, least_steps
-from serrm.models.random_halting import RandomHalting, random_halting
 from serrm.models.recurrence import SupervisionStep
-from serrm.models.settings import HaltingRule
 from tests import conftest
 from tests.drawn import draw_tokens, seeded
 

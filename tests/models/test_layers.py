@@ -40,7 +40,7 @@ def angles_of(kind: str, num_positions: int, head_dim: int) -> Tensor:
 @given(kind=st.sampled_from(["rope2d", "none"]), scale=st.floats(0.1, 3), seed=st.integers(0, 2**32))
 def test_a_scaled_table_scales_the_scores(kind: str, scale: float, seed: int) -> None:
     x = torch.randn(2, 9, 16, generator=seeded(seed))
-    plain, scaled = (rotation_table(kind, 9, 8, CPU, score_scale=by) for by in (1.0, scale))
+    plain, scaled = (rotation_table(POSITIONS[kind].angles, 9, 8, CPU, score_scale=by) for by in (1.0, scale))
     layer = Attention(16, 2, 8, axis=-2, generator=seeded(seed + 1))
     found = layer(x, scaled)
     layer.qkv.data[:16] *= scale

@@ -11,8 +11,7 @@ import pytest
 
 from serrm.config import read_params
 from serrm.models.angles import rope
-from serrm.models.halting import HALTING
-from serrm.models.settings import HaltingRule
+from serrm.models.halting import HALTING, HaltingRule
 from serrm.planning import imports
 from serrm.planning.code import describe, used_code
 from serrm.planning.imports import import_closure
@@ -38,13 +37,13 @@ def modules(lines: list[str]) -> set[str]:
 
 def test_a_run_uses_its_parts_and_no_others() -> None:
     lines = used_code(run_of("laptop", "maze-trm-s0"), "training")
-    assert "run.train.optimizer: serrm.training.muon_settings.MuonSettings" in lines
-    assert "run.train.schedule: serrm.training.schedule_shapes.cosine" in lines
+    assert "run.train.optimizer: serrm.training.optimizers.MuonSettings" in lines
+    assert "run.train.schedule: serrm.training.schedules.cosine" in lines
     of_run = modules(lines)
-    assert {"serrm/training/muon.py", "serrm/models/hrm_trm.py", "serrm/models/random_halting.py"} <= of_run
+    assert {"serrm/training/muon.py", "serrm/models/hrm_trm.py", "serrm/models/halting.py"} <= of_run
     assert {"serrm/training/loop.py", "serrm/kernels/cpu/sublayers.cpp", "stages/train.py"} <= of_run
     assert {"serrm/puzzles/maze/record.py", "serrm/puzzles/transforms.py"} <= of_run
-    for other in ("models/se_rrm", "models/q_learning", "training/softmax", "models/families", "config"):
+    for other in ("models/se_rrm", "models/families", "inference/predict", "config"):
         assert f"serrm/{other}.py" not in of_run
     assert not [name for name in of_run if name.startswith(("serrm/puzzles/sudoku", "serrm/puzzles/arc"))]
     assert "serrm/puzzles/maze/rules.py" not in of_run
@@ -60,8 +59,8 @@ def test_a_training_that_takes_every_right_answer_depends_on_the_rule(
 
 def test_a_scoring_does_not_depend_on_how_a_run_was_trained() -> None:
     of_run = modules(used_code(run_of("ci"), "scoring"))
-    assert {"serrm/models/hrm_trm.py", "serrm/training/stablemax.py", "serrm/inference/search.py"} <= of_run
-    for other in ("training/loop", "training/adam_atan2", "models/q_learning", "training/schedule_shapes"):
+    assert {"serrm/models/hrm_trm.py", "serrm/training/losses.py", "serrm/inference/search.py"} <= of_run
+    for other in ("training/loop", "training/adam_atan2", "training/muon"):
         assert f"serrm/{other}.py" not in of_run
 
 
@@ -79,10 +78,10 @@ def test_a_constant_of_an_entry_counts(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_part_that_is_defined_beside_its_dict_counts_with_all_that_stands_there(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    mine = type("Mine", (HaltingRule,), {"__module__": HaltingRule.__module__.replace("settings", "halting")})
+    mine = type("Mine", (HaltingRule,), {"__module__": HaltingRule.__module__})
     monkeypatch.setitem(HALTING, "mine", mine)
     of_run = modules(used_code(run_of("ci", halting=mine()), "training"))
-    assert {"serrm/models/halting.py", "serrm/models/q_learning.py"} <= of_run
+    assert {"serrm/models/halting.py", "serrm/models/q_head.py"} <= of_run
 
 
 def test_a_metric_counts_with_its_module_in_the_scoring_of_its_task(monkeypatch: pytest.MonkeyPatch) -> None:

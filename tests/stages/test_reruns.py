@@ -162,15 +162,17 @@ CODE: dict[str, set[str]] = {
     "arrays/build.py": stages("build_arrays", "sudoku", "maze"),
     "arrays/stream.py": stages("build_arrays", "sudoku", "maze") | ALL,
     "training/loop.py": stages("train", *RUNS),
-    "training/muon.py": set(),  # of no run
-    "training/adam_atan2_settings.py": ALL,
+    "training/muon.py": stages("train", *RUNS),  # of any optimiser
+    "training/adam_atan2.py": stages("train", *RUNS),
+    "training/optimizers.py": ALL,
+    "training/schedules.py": ALL,
+    "training/losses.py": ALL,
     "models/layers.py": ALL,
     "models/se_rrm.py": stages("train evaluate", SE_RRM, MAZE),
     "models/hrm_trm.py": stages("train evaluate", TRM),
-    "models/q_learning.py": stages("train", TRM),
-    "models/q_head.py": stages("train", TRM),
-    "models/random_halting.py": stages("train", SE_RRM, MAZE),
-    "models/learned.py": set(),
+    "models/halting.py": ALL,
+    "models/q_head.py": ALL,
+    "models/positions.py": ALL,
     "kernels/cpu/tile.h": ALL,
     "inference/predict.py": stages("evaluate", *RUNS),
     "puzzles/maze/rules.py": DATA | stages("evaluate", MAZE),
@@ -292,24 +294,24 @@ def test_what_is_added_runs_nothing_again(project: StandIns) -> None:
             "FAMILIES",
         ),
         "models/halting.py": (
-            "from serrm.models.settings import HaltingRule\n",
+            "from serrm.models.halting import HaltingRule\n",
             'class Mine(HaltingRule):\n    kind: Literal["mine"]\n',
             "HALTING",
         ),
         "training/losses.py": (
-            "from serrm.training.base import LossSettings\n",
+            "from serrm.training.losses import LossSettings\n",
             'class Mine(LossSettings):\n    kind: Literal["mine"]\n',
             "LOSSES",
         ),
         "training/optimizers.py": (
-            "from serrm.training.muon_settings import MuonSettings\n",
+            "from serrm.training.optimizers import MuonSettings\n",
             'class Mine(MuonSettings):\n    kind: Literal["mine"] = "mine"\n',
             "OPTIMIZERS",
         ),
         "training/schedules.py": ("", "def Mine(progress, final):\n    return 1 - progress\n", "SCHEDULES"),
         "models/positions.py": (
             "from serrm.models.angles import no_angles\n"
-            "from serrm.models.positional_encoding import PositionalEncoding\n",
+            "from serrm.models.positions import PositionalEncoding\n",
             "Mine = PositionalEncoding(no_angles, 2)\n",
             "POSITIONS",
         ),
@@ -329,7 +331,7 @@ def test_what_is_added_runs_nothing_again(project: StandIns) -> None:
     assert project.repro() - TABULATE == stages("train evaluate", TRM)
     for module, expected in {
         "training/mine_optimizers.py": stages("train", TRM),
-        "training/muon.py": stages("train", TRM),
+        "training/muon.py": stages("train", *RUNS),
         "training/mine_schedules.py": stages("train", TRM),
         "training/mine_losses.py": set(),
         "models/mine_positions.py": set(),

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from serrm.arrays.stream import Examples
+from serrm.models.halting import QLearning
 from serrm.models.q_head import CONTINUE, HALT
-from serrm.models.q_learning import QLearning
 from serrm.puzzles.tasks import TASKS, grid_task
 from serrm.training.loop import Record, Trainer
 from tests import conftest

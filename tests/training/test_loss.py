@@ -12,7 +12,7 @@ from torch import Tensor
 
 from serrm.training.cross_entropy import PAD, stablemax_cross_entropy
 from serrm.training.loop import solved
-from serrm.training.softmax import Softmax
+from serrm.training.losses import Softmax
 
 pytestmark = pytest.mark.numeric
 

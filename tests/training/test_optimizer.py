@@ -15,12 +15,11 @@ from serrm.kernels import products
 from serrm.kernels.accelerate import accelerate, may_run_native
 from serrm.kernels.cpu.build import has_kernels
 from serrm.models.build import build_model
+from serrm.models.recurrence import trained_parameters
 from serrm.training import muon
 from serrm.training.adam_atan2 import AdamAtan2
-from serrm.training.adam_atan2_settings import AdamAtan2Settings
-from serrm.training.base import trained_parameters
 from serrm.training.muon import build_muon, newton_schulz_flops, orthogonalised
-from serrm.training.muon_settings import MuonSettings
+from serrm.training.optimizers import AdamAtan2Settings, MuonSettings
 from serrm.training.settings import TrainSettings
 from serrm.training.sign_sgd import update_rows
 from tests.conftest import TRAIN, MakeSettings

@@ -5,7 +5,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_args, get_origin
 
 from pydantic import (
     BaseModel,
@@ -13,6 +13,7 @@ from pydantic import (
     Field,
     JsonValue,
     ValidationError,
+    model_serializer,
     model_validator,
 )
 from pydantic_core import InitErrorDetails, PydanticCustomError, core_schema
@@ -44,6 +45,18 @@ class Settings(BaseModel):
     def digest(self) -> str:
         """The sha256 of the values that are not defaults, so that a new setting changes no earlier digest."""
         return hashlib.sha256(json.dumps(_chosen(self), sort_keys=True, default=str).encode()).hexdigest()
+
+
+class NamedSettings(Settings):
+    """Settings of an entry of a dict; without other values they are written as its name `kind` alone."""
+
+    if TYPE_CHECKING:
+        kind: str
+
+    @model_serializer(mode="wrap")
+    def _shortest(self, handler: Callable[[Any], Any]) -> Any:
+        values = handler(self)
+        return values["kind"] if values.keys() == {"kind"} else values
 
 
 def _chosen(value: Any) -> Any:

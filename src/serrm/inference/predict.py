@@ -20,8 +20,8 @@ from serrm.kernels.accelerate import accelerate, reuse_memory, runs_compiled
 from serrm.models.build import empty_model
 from serrm.models.recurrence import CannotExtrapolate, RecurrentModel, State, StepOutput
 from serrm.models.settings import NUM_SPECIAL
-from serrm.training.base import LossSettings
 from serrm.training.checkpoint import FACTS, SNAPSHOTS, check, misfit_of, read_config, read_weights
+from serrm.training.losses import LossSettings
 from serrm.training.settings import CheckpointConfig, RunSettings
 
 STATES_AT_ONCE = 16  # the most tensors of a state's size that a supervision step holds

@@ -26,7 +26,7 @@ from serrm.inference.settings import GUESS_STEPS
 from serrm.models.recurrence import RecurrentModel, State
 from serrm.puzzles.raw import Tokens
 from serrm.puzzles.task import Task
-from serrm.training.base import LossSettings
+from serrm.training.losses import LossSettings
 
 # The least probability of a guess, because the network is wrong more often than its probabilities suggest.
 LEAST_PROBABILITY = 0.02

@@ -82,12 +82,18 @@ class TokenSequence(recurrence.InputEmbedding):
         """
         settings, prefix = self.settings, self.settings.prefix
         scale = settings.score_scale(num_positions)
-        table = partial(layers.rotation_table, head_dim=self.head_dim, device=device, score_scale=scale)
+        table = partial(
+            layers.rotation_table,
+            self.encoding.angles,
+            head_dim=self.head_dim,
+            device=device,
+            score_scale=scale,
+        )
         if settings.positions == "rope":
-            return table("rope", prefix + num_positions)
+            return table(prefix + num_positions)
         if settings.positions == SHIFTED:
-            return table("rope2d", num_positions, num_after=prefix)
-        return table(settings.positions, num_positions, num_before=prefix)
+            return table(num_positions, num_after=prefix)
+        return table(num_positions, num_before=prefix)
 
 
 class SequenceReadout(nn.Module):

@@ -16,8 +16,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.utils._python_dispatch import _disable_current_modes
 
-from serrm.models.angles import no_angles
-from serrm.models.positions import POSITIONS
+from serrm.models.angles import Angles, no_angles
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 NORM_EPS = 1e-5
@@ -156,7 +155,7 @@ def rotate(x: Float[Tensor, "... S H d"], rotation: Rotation) -> Float[Tensor, "
 
 @lru_cache(maxsize=64)
 def rotation_table(
-    encoding: str,
+    angles: Callable[[int, int], Angles],
     num_positions: int,
     head_dim: int,
     device: torch.device,
@@ -165,20 +164,20 @@ def rotation_table(
     num_after: int = 0,
     score_scale: float = 1.0,
 ) -> Rotation | None:
-    """(cos, sin) for an encoding in POSITIONS, with unrotated positions before and after the grid.
+    """(cos, sin) of an encoding's angles, with unrotated positions before and after the grid.
 
     Both are multiplied by the root of `score_scale`. This scales the queries and keys they turn, and so the scores.
-    The encodings "none" and "learned" rotate nothing and have no table unless scores are scaled.
+    Encodings that rotate nothing have no table unless scores are scaled.
     Cached, so that it is copied to the device once, not at every step.
     """
-    if POSITIONS[encoding].angles is no_angles and score_scale == 1.0:
+    if angles is no_angles and score_scale == 1.0:
         return None
     # Training can then use a table that was first made for a prediction, and a prediction one made for an export.
     # (torch.compile, which knows no such context, does not fill the cache.)
     no_modes = nullcontext() if torch.compiler.is_dynamo_compiling() else _disable_current_modes()
     with torch.inference_mode(False), no_modes:
-        angles = POSITIONS[encoding].angles(num_positions, head_dim).astype(np.float64)
-        padded = np.pad(angles, ((num_before, num_after), (0, 0)))
+        wide = angles(num_positions, head_dim).astype(np.float64)
+        padded = np.pad(wide, ((num_before, num_after), (0, 0)))
         scale = math.sqrt(score_scale)
         # Rounded once, from float64, so that the table is the same on every computer.
         cos, sin = (torch.from_numpy((scale * f(padded)).astype(np.float32)) for f in (np.cos, np.sin))

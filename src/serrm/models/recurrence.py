@@ -16,7 +16,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from serrm.models.layers import Features, Rng, Rotation, rms_norm, truncated_normal
-from serrm.models.positional_encoding import PositionalEncoding
+from serrm.models.positions import PositionalEncoding
 
 State = tuple[Tensor, ...]
 Tokens = Int[Tensor, "B I"]
@@ -243,3 +243,11 @@ def num_parameters(model: RecurrentModel, *, with_task_types: bool = False) -> i
     """Learned numbers, without or with the task-type table (a buffer, which no count of parameters shows)."""
     table = model.task_types.numel() if with_task_types and model.task_types is not None else 0
     return table + sum(parameter.numel() for parameter in model.parameters())
+
+
+def trained_parameters(model: RecurrentModel) -> list[Tensor]:
+    """The parameters that an optimiser updates, in the order of the model.
+
+    Empty ones, such as SE-RRM's registers where it has none, are left out.
+    """
+    return [p for p in model.parameters() if p.numel()]

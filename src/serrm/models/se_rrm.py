@@ -87,7 +87,7 @@ class SymbolPlanes(recurrence.InputEmbedding):
         """Rotary table of the grid; registers follow it and are not rotated."""
         settings = self.settings
         return layers.rotation_table(
-            settings.positions,
+            self.encoding.angles,
             num_positions,
             settings.head_dim,
             device,

@@ -16,10 +16,8 @@ from serrm.models.gates import GATES
 from serrm.models.positions import POSITIONS
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
     from serrm.models.layers import Rng
-    from serrm.models.recurrence import RecurrentModel, SupervisionStep
+    from serrm.models.recurrence import RecurrentModel
 
 # A published fault, which config.py sets where `fidelity.shifted_rope2d` is on. Its angles are those of RoPE2D, which
 # `hrm_trm.TokenSequence.rotation` gives to the wrong positions.
@@ -28,45 +26,6 @@ SHIFTED: Final = "rope2d_shifted"
 SEQUENCE_POSITIONS: Final = Entries({**POSITIONS.data, SHIFTED: POSITIONS["rope2d"]})
 # Special tokens of the paper's tasks: pad, and one more, which is blank (Sudoku), wall (maze) or end of grid (ARC).
 NUM_SPECIAL = 2
-
-
-class HaltingRule(Settings):
-    """A halting rule with its settings; the field `kind` is its name in HALTING.
-
-    Only its methods may import torch. The slots go through the model in pieces (`serrm.training.slots.Piece`), on one
-    or several processes: `signal` sees one piece, and `halts` sees the joined signals of all B slots, on the host.
-    """
-
-    needs_q_head: ClassVar[bool] = False  # reads halting logits and trains them by `loss`
-    # For type checkers alone: subclasses declare the field, at their place in the order.
-    if TYPE_CHECKING:
-        kind: str
-
-    @property
-    def num_predictions(self) -> int:
-        """Predictions without gradient that `loss` makes, for the count of FLOPs."""
-        return 0
-
-    def signal(self, step: "SupervisionStep") -> "Tensor | None":
-        """The numbers that `halts` reads, on the device, one row per slot.
-
-        If it returns None, the rule makes no step wait for the GPU.
-        """
-        return None
-
-    def halts(
-        self, signal: "Tensor | None", num_steps: "Tensor", *, seed: int, optimiser_step: int, max_steps: int
-    ) -> "Tensor":
-        """Decide which of all B slots halt after an optimiser step; every process decides the same.
-
-        `num_steps` are the supervision steps that each slot's puzzle has had. After `max_steps` the training
-        loop halts it in any case.
-        """
-        raise NotImplementedError
-
-    def loss(self, step: "SupervisionStep") -> "Tensor | None":
-        """A term to add to each puzzle's loss, of shape `b` as the piece; None for a rule that trains nothing."""
-        return None
 
 
 class ModelSizes(NamedTuple):

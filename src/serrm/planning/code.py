@@ -5,6 +5,8 @@ entries that its settings name, with the modules that define them. DVC compares 
 is added or edited repeats only the runs that name it.
 """
 
+import ast
+import hashlib
 import inspect
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
@@ -23,17 +25,8 @@ from serrm.puzzles.tasks import TASKS
 from serrm.scoring.metrics import METRICS
 from serrm.training.settings import RunSettings
 
-# The modules that hold these dicts. They import every entry, so their imports are not followed.
-ENTRY_MODULES = (
-    "serrm.puzzles.tasks",
-    "serrm.models.families",
-    "serrm.models.gates",
-    "serrm.models.halting",
-    "serrm.models.positions",
-    "serrm.training.losses",
-    "serrm.training.optimizers",
-    "serrm.training.schedules",
-)
+# The modules that import every entry of a dict, so their imports are not followed.
+ENTRY_MODULES = ("serrm.puzzles.tasks", "serrm.models.families")
 # Modules whose edits repeat no run.
 IGNORED = (
     "serrm.config",  # DVC tracks the values that it reads; after an edit of how it composes them: `dvc repro -f`
@@ -44,9 +37,8 @@ IGNORED = (
     "serrm.puzzles.text",
 )
 STAGES = {"training": "stages.train", "scoring": "stages.evaluate"}
-# The closure follows imports inside functions too: `AdamAtan2Settings.build`, which only training calls, imports
-# `adam_atan2`.
-IGNORED_IN = {"training": (), "scoring": ("serrm.training.adam_atan2",)}
+# The closure follows imports inside functions too: the optimisers' `build`, which only training calls, imports these.
+IGNORED_IN = {"training": (), "scoring": ("serrm.training.adam_atan2", "serrm.training.muon")}
 # Fields of a task's record, and modules of its folder, that change a run only through its arrays, or not at all.
 DATA_FIELDS = (
     *(
@@ -133,7 +125,18 @@ def used_code(run: RunSettings, stage: str) -> list[str]:
     )
     files = {name: file for module in modules for name, file in sources(module).items()}
     parts = [f"{name}: {describe(value)}" for name, value in (task_parts | run_parts).items()]
-    return parts + [f"{hash_file(files[name])} {name}" for name in sorted(files)]
+    return parts + [f"{_hash(files[name])} {name}" for name in sorted(files)]
+
+
+def _hash(file: Path) -> str:
+    """The sha256 of a file without its dicts of entries, of which a run's own are `used_code`'s first lines."""
+    if file.suffix != ".py" or "= Entries" not in (text := file.read_text(encoding="utf-8")):
+        return hash_file(file)
+    lines = text.splitlines(keepends=True)
+    for node in ast.parse(text).body:
+        if isinstance(node, ast.AnnAssign) and ast.unparse(node.value or node).startswith("Entries"):
+            lines[node.lineno - 1 : node.end_lineno] = [""] * ((node.end_lineno or 0) - node.lineno + 1)
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
 def describe(value: Any) -> str:

@@ -23,12 +23,12 @@ from torch import Tensor
 from serrm.core.settings import parse
 from serrm.inference.predict import confidences
 from serrm.models.families import FAMILIES, ModelSettings
-from serrm.models.q_learning import QLearning
+from serrm.models.halting import QLearning
 from serrm.models.recurrence import RecurrentModel, State, SupervisionStep
 from serrm.published.exchange import PUBLISHED, published_layout, published_model, short_key, to_published
 from serrm.training.cross_entropy import PAD, stablemax_cross_entropy
 from serrm.training.loop import solved
-from serrm.training.stablemax import Stablemax
+from serrm.training.losses import Stablemax
 
 IGNORED = -100  # the published label of a position that is not scored
 # Errors that numpy raises for a damaged file.

@@ -25,7 +25,7 @@ from serrm.scoring.intervals import Difference, newcombe_correlation
 from serrm.scoring.metrics import RATE, metrics_of
 from serrm.scoring.schema import ComputePoint, Evaluation, ScoredSet, read_evaluation, read_profile_scores
 from serrm.scoring.significance import p_value
-from serrm.training.base import OptimizerSettings
+from serrm.training.optimizers import OptimizerSettings
 from serrm.training.settings import RunSettings
 
 Key = tuple[str, str]  # data set (an entry of `data_sets`) and variant of a run

@@ -8,8 +8,7 @@ from torch import Tensor
 
 from serrm.kernels.accelerate import may_run_native
 from serrm.kernels.cpu.optimizer import adam_atan2, can_update
-from serrm.models.recurrence import RecurrentModel
-from serrm.training.base import Betas, trained_parameters
+from serrm.models.recurrence import RecurrentModel, trained_parameters
 
 
 class AdamAtan2(torch.optim.Optimizer):
@@ -22,7 +21,7 @@ class AdamAtan2(torch.optim.Optimizer):
         self,
         params: Iterable[Tensor],
         lr: float,
-        betas: Betas = (0.9, 0.95),
+        betas: tuple[float, float] = (0.9, 0.95),
         weight_decay: float = 0.0,
         *,
         is_native: bool = False,
@@ -72,7 +71,7 @@ def plain_adam_atan2(
     squares: list[Tensor],
     *,
     lr: float,
-    betas: Betas,
+    betas: tuple[float, float],
     weight_decay: float,
     num_steps: float,
 ) -> None:
@@ -87,6 +86,6 @@ def plain_adam_atan2(
     torch._foreach_add_(parameters, updates, alpha=-lr)
 
 
-def build_adam_atan2(model: RecurrentModel, betas: Betas, weight_decay: float) -> AdamAtan2:
+def build_adam_atan2(model: RecurrentModel, betas: tuple[float, float], weight_decay: float) -> AdamAtan2:
     """Adam-atan2 for all parameters of a model; the rate is set before every step."""
     return AdamAtan2(trained_parameters(model), 0.0, betas, weight_decay, is_native=may_run_native(model))

@@ -40,8 +40,7 @@ from serrm.arrays.stream import Stream
 from serrm.core.processes import ALONE, Processes
 from serrm.kernels.accelerate import may_run_native, reuse_memory
 from serrm.models.layers import DTYPES
-from serrm.models.recurrence import RecurrentModel, SupervisionStep
-from serrm.training.base import trained_parameters
+from serrm.models.recurrence import RecurrentModel, SupervisionStep, trained_parameters
 from serrm.training.cross_entropy import PAD
 from serrm.training.log import Record
 from serrm.training.settings import Fidelity, TrainSettings

@@ -10,9 +10,8 @@ from torch import Tensor
 
 from serrm.kernels.accelerate import may_run_native
 from serrm.kernels.products import is_reproducible, product
-from serrm.models.recurrence import RecurrentModel
+from serrm.models.recurrence import RecurrentModel, trained_parameters
 from serrm.training.adam_atan2 import AdamAtan2
-from serrm.training.base import Betas, trained_parameters
 
 NEWTON_SCHULZ_STEPS = 5
 QUINTIC = (3.4445, -4.7750, 2.0315)  # coefficients of x, x³ and x⁵
@@ -103,7 +102,7 @@ class MuonAtan2:
         self,
         matrices: Sequence[Tensor],
         other_parameters: Sequence[Tensor],
-        betas: Betas,
+        betas: tuple[float, float],
         weight_decay: float,
         *,
         is_native: bool = False,
@@ -150,7 +149,7 @@ def newton_schulz_flops(num_rows: int, num_columns: int) -> int:
     return NEWTON_SCHULZ_STEPS * (2 * 2 * short**2 * long + 2 * short**3)
 
 
-def build_muon(model: RecurrentModel, betas: Betas, weight_decay: float) -> MuonAtan2:
+def build_muon(model: RecurrentModel, betas: tuple[float, float], weight_decay: float) -> MuonAtan2:
     """Muon for the matrices of the networks, Adam-atan2 for embeddings and readout."""
     matrices = matrices_of(model)
     matrix_ids = {id(p) for p in matrices}

@@ -1,18 +1,74 @@
-"""The optimisers by name.
+"""The optimisers by name: their settings, whose `build` imports the optimiser and with it torch.
 
 A custom optimiser is a separate module and an entry here, so that adding it trains no other run again
-(docs/decisions/021-code-by-hash.md). Nothing here imports torch.
+(docs/decisions/021-code-by-hash.md).
 """
 
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import SerializeAsAny
 
 from serrm.core.entries import Entries
-from serrm.core.settings import EntryOf
-from serrm.training.adam_atan2_settings import AdamAtan2Settings
-from serrm.training.base import OptimizerSettings
-from serrm.training.muon_settings import MuonSettings
+from serrm.core.settings import EntryOf, NamedSettings
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from serrm.models.recurrence import RecurrentModel
+    from serrm.training.settings import TrainSettings
+
+
+class OptimizerSettings(NamedSettings):
+    """Settings of an optimiser, an entry of OPTIMIZERS, and its construction."""
+
+    # For custom optimisers (docs/howto.md): True if they compute the weights to score, in place of the EMA.
+    averages: ClassVar[bool] = False
+
+    def build(self, model: "RecurrentModel", train: "TrainSettings") -> Any:
+        """A torch.optim.Optimizer, or an object with its `param_groups`, `step`, `zero_grad` and state dicts.
+
+        The training loop sets the learning rate before every step.
+        """
+        raise NotImplementedError
+
+    def product_flops(self, model: "RecurrentModel") -> int:
+        """FLOPs of the matrix products of one step, two per multiply-add; 0 if there are none."""
+        return 0
+
+    def weights_to_score(self, optimizer: Any, parameters: "list[Tensor]") -> "list[Tensor]":
+        """The weights to evaluate and share, in the order of the parameters, by an optimiser that averages."""
+        raise NotImplementedError
+
+
+class AdamAtan2Settings(OptimizerSettings):
+    """Adam-atan2 for all parameters."""
+
+    kind: Literal["adam_atan2"] = "adam_atan2"
+
+    def build(self, model: "RecurrentModel", train: "TrainSettings") -> Any:
+        """An Adam-atan2 whose moments decay by the `betas` of the training."""
+        from serrm.training.adam_atan2 import build_adam_atan2
+
+        return build_adam_atan2(model, train.betas, train.weight_decay)
+
+
+class MuonSettings(OptimizerSettings):
+    """Muon for the matrices of the networks, Adam-atan2 for embeddings and readout; an extension."""
+
+    kind: Literal["muon"] = "muon"
+
+    def build(self, model: "RecurrentModel", train: "TrainSettings") -> Any:
+        """A Muon with an Adam-atan2: Adam-atan2's moments decay by `train.betas`, Muon's momentum always by 0.95."""
+        from serrm.training.muon import build_muon
+
+        return build_muon(model, train.betas, train.weight_decay)
+
+    def product_flops(self, model: "RecurrentModel") -> int:
+        """FLOPs of the Newton-Schulz steps of all matrices."""
+        from serrm.training.muon import matrices_of, newton_schulz_flops
+
+        return sum(newton_schulz_flops(*matrix.shape) for matrix in matrices_of(model))
+
 
 OPTIMIZERS: Final = Entries[type[OptimizerSettings]](
     {

@@ -1,14 +1,25 @@
-"""The schedules of the learning rate by name.
+"""The schedules of the learning rate by name: after warm-up, its share of the peak by (progress in 0..1, final share).
 
 A custom schedule is a separate module and an entry here, so that adding it trains no other run again
-(docs/decisions/021-code-by-hash.md). Nothing here imports torch.
+(docs/decisions/021-code-by-hash.md).
 """
 
+import math
 from collections.abc import Callable
 from typing import Final
 
 from serrm.core.entries import Entries
-from serrm.training.schedule_shapes import constant, cosine
+
+
+def constant(progress: float, final_share: float) -> float:
+    """The peak rate throughout."""
+    return 1.0
+
+
+def cosine(progress: float, final_share: float) -> float:
+    """Half a cosine from the peak to the final share of it."""
+    return final_share + (1 - final_share) / 2 * (1 + math.cos(math.pi * progress))
+
 
 SCHEDULES: Final = Entries[Callable[[float, float], float]](
     {

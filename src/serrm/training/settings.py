@@ -16,12 +16,9 @@ from serrm.models.families import ModelSettings
 from serrm.models.halting import HaltingSettings
 from serrm.models.settings import NUM_SPECIAL
 from serrm.puzzles.settings import ArraySettings, HintSettings
-from serrm.training.adam_atan2_settings import AdamAtan2Settings
-from serrm.training.base import Betas
-from serrm.training.losses import Loss
-from serrm.training.optimizers import Optimizer
+from serrm.training.losses import Loss, Stablemax
+from serrm.training.optimizers import AdamAtan2Settings, Optimizer
 from serrm.training.schedules import SCHEDULES
-from serrm.training.stablemax import Stablemax
 
 
 class Fidelity(Settings):
@@ -84,7 +81,7 @@ class TrainSettings(Settings):
     """Decoupled weight decay."""
     task_types: TaskTypeSettings | None = None
     """Sign-SGD of the task-type table; required where there is a table."""
-    betas: Betas
+    betas: tuple[float, float]
     """Decay rates of the two moments of Adam-atan2."""
     ema: float = Field(ge=0, lt=1)
     """Decay of the EMA that is evaluated; 0 evaluates the raw weights."""
