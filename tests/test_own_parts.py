@@ -23,7 +23,7 @@ from serrm.models.families import FAMILIES
 from serrm.models.halting import HALTING
 from serrm.models.hrm_trm_settings import CycledSettings
 from serrm.models.positions import POSITIONS
-from serrm.models.recurrence import CannotExtrapolate, RecurrentModel, StepOutput
+from serrm.models.recurrence import CannotExtrapolate
 from serrm.models.settings import SEQUENCE_POSITIONS, ModelSizes
 from serrm.planning.rehearse import miniature
 from serrm.published.exchange import published_layout
@@ -328,32 +328,6 @@ def test_a_plain_transformer_has_no_cycles_and_is_scored_once(
     params["models"]["trm"] = {"family": "trm", **model, "mixer": "attention"}
     with pytest.raises(ValueError, match=r"^p: models\.trm\.(h_cycles|l_cycles|prefix): "):
         parse(Params, params, "p")
-
-
-def test_a_family_reports_numbers_and_adds_to_the_loss(
-    arrays: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    plain_step = RecurrentModel.forward
-
-    def step(self: RecurrentModel, *args: Any) -> StepOutput:
-        output = plain_step(self, *args)
-        weight = next(self.readout.parameters())
-        loops = torch.arange(len(output.logits)).float()
-        return output._replace(log={"loops": loops}, loss=weight.square().sum().expand(len(loops)))
-
-    unchanged = list(trainer(changed("trm"), "sudoku-trm-s0", arrays).steps())
-    monkeypatch.setattr(RecurrentModel, "forward", step)
-    whole = list(trainer(changed("trm"), "sudoku-trm-s0", arrays).steps())
-    pieces = trainer(changed("trm"), "sudoku-trm-s0", arrays)
-    pieces.micro_batch = 8
-    assert [record["loops"] for record in whole if record] == [7.5] * 4
-    assert [record["loops"] for record in pieces.steps() if record] == [3.5] * 4
-    assert whole[0] and unchanged[0] and whole[0]["loss"] == unchanged[0]["loss"], (
-        "the loss of the puzzles alone"
-    )
-    assert whole[-1] and unchanged[-1] and whole[-1]["loss"] != unchanged[-1]["loss"], "but both are trained"
-    write_training_log(tmp_path / "log.csv", [record for record in whole if record])
-    assert [record["loops"] for record in read_training_log(tmp_path / "log.csv")] == [7.5] * 4
 
 
 def test_flops_of_a_family_that_may_stop_early_are_a_bound(

@@ -8,7 +8,6 @@ TRM and SE-RRM differ in the schedule, not in the code that runs it.
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import NamedTuple
 
 import torch
@@ -72,17 +71,11 @@ def two_state_schedule(
 
 
 class StepOutput(NamedTuple):
-    """The results of a supervision step: the detached next state, the logits, and the halting logits if any.
-
-    A custom family may add numbers for the training log, by name and puzzle, and a term to each puzzle's loss; those
-    here add neither.
-    """
+    """The results of a supervision step: the detached next state, the logits, and the halting logits if any."""
 
     state: State
     logits: Float[Tensor, "B I K"]
     halting: Float[Tensor, "B 2"] | None
-    log: Mapping[str, Float[Tensor, " B"]] = MappingProxyType({})
-    loss: Float[Tensor, " B"] | None = None
 
 
 class Residual(nn.Module):

@@ -42,8 +42,7 @@ class FamilySettings(Settings):
 
     has_q_head: ClassVar[bool] = False  # its models have a Q head and can learn when to halt
     has_prefix: ClassVar[bool] = False  # positions precede the grid, so `fidelity.shifted_rope2d` applies
-    # The next three are hooks for custom families (docs/howto.md), which no family here sets. Two more are the fields
-    # `log` and `loss` of `StepOutput`.
+    # The next three are hooks for custom families (docs/howto.md), which no family here sets.
     # Limits on settings by name, to which `serrm rehearse` shrinks a model.
     at_most: ClassVar[Mapping[str, int]] = {}
     # Supervision steps to score in place of `evaluate.steps`, if answers no longer change after them.

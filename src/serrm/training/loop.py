@@ -13,7 +13,7 @@ In the letters of the paper, with z the recurrent states, X the questions, Y the
         without gradient:    z = update(z, E) for all updates except the last ones
         with gradient:       z = update(z, E) for the last ones; logits = readout(z)
         losses = step_weight^(steps − 1) · cross_entropy(logits, Y)
-        total = (losses + halting rule's loss + family's further loss).sum() / B
+        total = (losses + halting rule's loss).sum() / B
         total.backward(); z = z.detach()
         # halt: the rule, or the last of the supervision steps
         halted = rule(signal of the step, steps) | (steps >= max_supervision_steps)
@@ -58,7 +58,6 @@ class Tally:
     num_halted: Tensor
     num_solved: Tensor
     num_added: int = 0  # optimiser steps
-    log: dict[str, Tensor] = field(default_factory=dict)  # what the family reports
 
 
 @dataclass
@@ -110,7 +109,7 @@ class Trainer:
     def _record(self, rate: float) -> Record:
         """Means since the last record: the loss per puzzle, and the share of halted slots whose puzzle was solved.
 
-        The loss is the cross-entropy alone, without the terms of the halting rule and of the family.
+        The loss is the cross-entropy alone, without the term of the halting rule.
         """
         tally, self.tally = self.tally, self._empty_tally()
         return {
@@ -119,7 +118,6 @@ class Trainer:
             "loss": float(tally.loss) / max(1, tally.num_added),
             "train_fsr": float(tally.num_solved) / max(1.0, float(tally.num_halted)),
             "learning_rate": rate,
-            **{name: float(total) / max(1, tally.num_added) for name, total in tally.log.items()},
         }
 
     def _training_step(self) -> float:
@@ -170,8 +168,8 @@ class Trainer:
             max_steps=settings.max_supervision_steps,
         )
         total = self._weighted(supervision_step).sum()
-        for term in (settings.halting.loss(supervision_step), output.loss):
-            total = total if term is None else total + term.sum()
+        term = settings.halting.loss(supervision_step)
+        total = total if term is None else total + term.sum()
         (total / settings.batch_size).backward()
         with torch.no_grad():
             signal = settings.halting.signal(supervision_step)
@@ -181,7 +179,6 @@ class Trainer:
             supervision_step.is_solved,
             signal,
             None if vectors is None else vectors.grad,
-            {name: values.detach().sum() / settings.batch_size for name, values in output.log.items()},
         )
 
     def _weighted(self, step: SupervisionStep) -> Float[Tensor, " b"]:
@@ -217,16 +214,13 @@ class Trainer:
         slots, tally = self.slots, self.tally
         loss = torch.stack([result.loss for result in results]).sum()
         is_solved = torch.cat([result.is_solved for result in results])
-        log = {name: torch.stack([result.log[name] for result in results]).sum() for name in results[0].log}
         is_halted = to_device(slots.is_halted[slots.local], is_solved.device)
         num_solved = (is_solved & is_halted).sum().to(loss.dtype)
-        counts = torch.stack([loss, num_solved, *(value.to(loss.dtype) for value in log.values())])
+        counts = torch.stack([loss, num_solved])
         gradients = [p.grad for p in self.parameters if p.grad is not None]
         self.processes.add_up([*gradients, counts])
         tally.loss += counts[0]
         tally.num_solved += counts[1]
-        for name, value in zip(log, counts[2:], strict=True):
-            tally.log[name] = tally.log.get(name, 0) + value
         tally.num_halted += int(slots.is_halted.sum())
         tally.num_added += 1
 

@@ -39,8 +39,6 @@ class PieceResult(NamedTuple):
     is_solved: Bool[Tensor, " b"]
     signal: Shaped[Tensor, "b *_"] | None  # for the halting rule
     task_gradients: Float[Tensor, "b W"] | None
-    # A family's numbers for the training log, as shares of the mean over all B slots.
-    log: dict[str, Float[Tensor, ""]]
 
 
 @dataclass
