@@ -285,27 +285,6 @@ def test_a_loss_is_trained_and_weighs_guesses(arrays: Path, monkeypatch: pytest.
         parse(Params, changed("trm", loss="hinge"), "p")
 
 
-def test_an_optimizer_that_averages_has_its_average_scored(
-    arrays: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    example("training/averaged_sgd", monkeypatch)
-    monkeypatch.setitem(OPTIMIZERS, "averaged_sgd", "serrm.training.averaged_sgd:AveragedSgd")
-    asked = {"kind": "averaged_sgd", "start": 1}
-    made = trainer(changed("trm", ema=0.0, optimizer=asked), "sudoku-trm-s0", arrays)
-    name, seen = "networks.block.layers.0.1.sublayer.down", []
-    for _ in made.steps():
-        seen.append(made.model.state_dict()[name].clone())
-    averaged = made.ema_weights()[name]
-    torch.testing.assert_close(averaged, torch.stack(seen[2:]).mean(0))
-    assert not torch.equal(averaged, seen[-1])
-    resumed = trainer(changed("trm", ema=0.0, optimizer=asked), "sudoku-trm-s0", arrays)
-    torch.save(made.state_dict(), tmp_path / "state")
-    resumed.load_state_dict(torch.load(tmp_path / "state", weights_only=True))
-    assert torch.equal(resumed.ema_weights()[name], averaged)
-    with pytest.raises(ValueError, match=r"^p: .*\.ema: .*averaged_sgd.* \(got 0\.9\)$"):
-        parse(Params, changed("trm", ema=0.9, optimizer=asked), "p")
-
-
 def test_a_plain_transformer_has_no_cycles_and_is_scored_once(
     arrays: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -255,15 +255,8 @@ class Trainer:
                     mean.copy_(mean.bfloat16())
 
     def ema_weights(self) -> dict[str, Tensor]:
-        """The state dict with the EMA in place of the raw parameters, for evaluation and sharing.
-
-        An optimiser with `averages` gives its own average instead of the EMA.
-        """
-        optimizer, averages = self.settings.optimizer, self.ema
-        if optimizer.averages:
-            with torch.no_grad():
-                averages = optimizer.weights_to_score(self.optimizer, self.parameters)
-        means = {id(p): mean for p, mean in zip(self.parameters, averages, strict=True)}
+        """The state dict with the EMA in place of the raw parameters, for evaluation and sharing."""
+        means = {id(p): mean for p, mean in zip(self.parameters, self.ema, strict=True)}
         named = self.model.state_dict(keep_vars=True)
         return {name: means.get(id(value), value).detach() for name, value in named.items()}
 

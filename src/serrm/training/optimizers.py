@@ -4,7 +4,7 @@ A custom optimiser is a separate module and an entry here, so that adding it tra
 (docs/decisions/021-code-by-hash.md).
 """
 
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from pydantic import SerializeAsAny
 
@@ -12,17 +12,12 @@ from serrm.core.entries import Entries
 from serrm.core.settings import EntryOf, NamedSettings
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
     from serrm.models.recurrence import RecurrentModel
     from serrm.training.settings import TrainSettings
 
 
 class OptimizerSettings(NamedSettings):
     """Settings of an optimiser, an entry of OPTIMIZERS, and its construction."""
-
-    # For custom optimisers (docs/howto.md): True if they compute the weights to score, in place of the EMA.
-    averages: ClassVar[bool] = False
 
     def build(self, model: "RecurrentModel", train: "TrainSettings") -> Any:
         """A torch.optim.Optimizer, or an object with its `param_groups`, `step`, `zero_grad` and state dicts.
@@ -34,10 +29,6 @@ class OptimizerSettings(NamedSettings):
     def product_flops(self, model: "RecurrentModel") -> int:
         """FLOPs of the matrix products of one step, two per multiply-add; 0 if there are none."""
         return 0
-
-    def weights_to_score(self, optimizer: Any, parameters: "list[Tensor]") -> "list[Tensor]":
-        """The weights to evaluate and share, in the order of the parameters, by an optimiser that averages."""
-        raise NotImplementedError
 
 
 class AdamAtan2Settings(OptimizerSettings):

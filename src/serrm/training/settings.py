@@ -165,9 +165,6 @@ class RunSettings(Settings):
         if train.halting.needs_q_head and not self.model.has_q_head:
             why = f"{family} cannot learn when to halt, as it has no Q head; use random"
             raise setting_error(("train", "halting", "kind"), why, train.halting.kind)
-        if train.optimizer.averages and train.ema:
-            why = f"{train.optimizer.kind} averages the weights itself, so there is no EMA of them; use 0"
-            raise setting_error(("train", "ema"), why, train.ema)
         if self.model.has_task_types and train.task_types is None:
             why = f"{family} learns task types, which need a learning_rate and a weight_decay of their own"
             raise setting_error(("train", "task_types"), why, None)
