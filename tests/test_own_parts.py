@@ -28,7 +28,6 @@ from serrm.models.settings import SEQUENCE_POSITIONS, ModelSizes
 from serrm.planning.rehearse import miniature
 from serrm.published.exchange import published_layout
 from serrm.puzzles.tasks import grid_task
-from serrm.reporting.formats import bound_prefix
 from serrm.reporting.headline import headline
 from serrm.reporting.other_tables import OTHER_TABLES, OtherTable
 from serrm.reporting.report import Inputs, write_report
@@ -176,15 +175,13 @@ def test_what_a_family_cannot_do_or_have_is_refused_where_it_stands(
         parse(Params, changed, "p")
 
 
-def test_a_rehearsal_shrinks_sizes_of_any_name(own: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_rehearsal_shrinks_sizes_of_any_name(own: None) -> None:
     def num_loops() -> int:
         small = miniature(parse(Params, plain(), "p"), device="cpu").run_settings("sudoku-looped-s0").model
         assert isinstance(small, LoopedSettings)
         return small.num_loops
 
     assert num_loops() == max(kind.divisor for kind in POSITIONS.values())
-    monkeypatch.setattr(LoopedSettings, "at_most", {"num_loops": 3})
-    assert num_loops() == 3
 
 
 def test_a_family_is_built_by_itself_and_exported_as_no_other(own: None) -> None:
@@ -285,19 +282,13 @@ def test_a_loss_is_trained_and_weighs_guesses(arrays: Path, monkeypatch: pytest.
         parse(Params, changed("trm", loss="hinge"), "p")
 
 
-def test_a_plain_transformer_has_no_cycles_and_is_scored_once(
-    arrays: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_plain_transformer_has_no_cycles(arrays: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     example("models/plain", monkeypatch)
     monkeypatch.setitem(FAMILIES, "plain", "serrm.models.plain:PlainSettings")
     params = changed("trm", max_supervision_steps=1, halting={"kind": "random", "probability": 1.0})
     left_out = ("family", "mixer", "h_cycles", "l_cycles", "prefix")
     model = {key: value for key, value in params["models"]["trm"].items() if key not in left_out}
     params["models"]["trm"] = model | {"family": "plain"}
-    params["data_sets"]["sudoku"]["evaluate"]["headline_steps"] = 16
-    scoring = parse(Params, params, "p").scoring_settings("sudoku-trm-s0").evaluate
-    assert (scoring.steps, scoring.steps_of_headline) == ((1,), 1)
-    assert scoring.test_time_compute is not None and scoring.test_time_compute.max_steps == (1,)
     made = trainer(params, "sudoku-trm-s0", arrays)
     (*_, record) = made.steps()
     assert record is not None and record["samples"] == 4 * 16 and made.model.task_types is None
@@ -307,14 +298,6 @@ def test_a_plain_transformer_has_no_cycles_and_is_scored_once(
     params["models"]["trm"] = {"family": "trm", **model, "mixer": "attention"}
     with pytest.raises(ValueError, match=r"^p: models\.trm\.(h_cycles|l_cycles|prefix): "):
         parse(Params, params, "p")
-
-
-def test_flops_of_a_family_that_may_stop_early_are_a_bound(
-    own: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert bound_prefix("looped") == "" and bound_prefix("a family of another commit") == ""
-    monkeypatch.setattr(LoopedSettings, "flops_are_upper_bound", True)
-    assert bound_prefix("looped") == "at most "
 
 
 @pytest.mark.parametrize("family", ["hrm", "trm", "se_rrm"])

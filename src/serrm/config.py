@@ -328,7 +328,6 @@ class Params(Settings):
             "evaluate": Merged(
                 f"{at_data_set}.evaluate",
                 (f"{at_data_set}.evaluate", section.evaluate),
-                (at_model, _family_steps(model, section.evaluate)),
             ),
         }
         for key, value in run.changes.items():
@@ -396,17 +395,6 @@ def _only_seed(at_data_set: str) -> str:
 def _check_path(key: str, path: Path) -> None:
     if path.parts[:1] == ("~",):
         raise ValueError(f"{key}: DVC does not expand ~, write the whole path (got '{path}')")
-
-
-def _family_steps(model: Values, evaluate: Values) -> Values:
-    """The evaluation settings of a custom family with `evaluation_steps` of its own; empty for HRM, TRM and SE-RRM."""
-    family = FAMILIES.get(str(model.get("family")))
-    if family is None or not family.evaluation_steps:
-        return {}
-    steps, search = family.evaluation_steps, evaluate.get("test_time_compute")
-    if isinstance(search, dict):
-        search = {**search, "max_steps": [max(steps)], "attempt_steps": max(steps)}
-    return {"steps": list(steps), "headline_steps": None, "test_time_compute": search}
 
 
 def _check_augmentations(settings: ArraySettings, task: Task, key: str) -> None:

@@ -54,22 +54,6 @@ def test_an_evaluation_takes_what_is_forecast(
     assert without < done <= most
 
 
-def test_equivariance_takes_the_steps_of_a_family_with_fixed_steps(
-    make_run: MakeRun, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run, counts = make_run(**TRM_CHANGES), Counts(4, 8, {4: 5})
-
-    def flops_of_pairs() -> int:
-        few, many = (
-            evaluation_flops(run, counts, scoring(steps=(1,), equivariance_pairs=num)) for num in (0, 1)
-        )
-        return many - few
-
-    usual = flops_of_pairs()
-    monkeypatch.setattr(type(run.model), "evaluation_steps", (1, 4))
-    assert flops_of_pairs() == usual / 4
-
-
 def test_larger_mazes_count_for_every_model_that_takes_them() -> None:
     """The alphabet of mazes is that of every size, so only learned positions and TRM's MLP refuse larger ones."""
     params = profile("ci")

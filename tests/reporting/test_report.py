@@ -21,7 +21,6 @@ from hypothesis import strategies as st
 
 from serrm.config import read_params
 from serrm.core.files import between_markers
-from serrm.models.families import FAMILIES
 from serrm.puzzles.tasks import TASKS
 from serrm.reporting.claim_rules import FAILS, HOLDS, UNDECIDED, UNTESTED
 from serrm.reporting.conclusion import conclusion
@@ -348,12 +347,6 @@ def test_searches_are_those_of_all_seeds(made):
     frame = compute_table(report_of(made))
     row = frame[frame["Model"].str.startswith("SE-RRM, Sudoku")].iloc[0]
     assert (row["Mean steps"], row["Solved"]) == ("3.00", "50.00 ± 14.14 (20.00–70.00)")
-
-
-def test_the_picture_of_permuted_symbols_names_the_steps_of_the_family(made, monkeypatch):
-    assert "after 16 steps" in permuted(report_of(made), "sudoku")
-    monkeypatch.setattr(FAMILIES["trm"], "evaluation_steps", (1, 2))
-    assert "after 2 or 16 steps" in permuted(report_of(made), "sudoku")
 
 
 text = st.text(st.characters(exclude_categories=["Cc", "Cs"]))

@@ -18,11 +18,6 @@ def usual_headline_steps(steps: Collection[int]) -> int:
     return HEADLINE_STEPS if HEADLINE_STEPS in steps else max(steps)
 
 
-def equivariance_steps(family_steps: Collection[int]) -> int:
-    """The number of steps for equivariance pairs: 16, or the most that a family with `evaluation_steps` scores."""
-    return max(family_steps, default=HEADLINE_STEPS)
-
-
 class ComputeSettings(Settings):
     """Accuracy against compute, on puzzles with a rule to verify answers by."""
 

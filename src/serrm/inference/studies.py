@@ -20,7 +20,7 @@ from serrm.core.progress import with_progress
 from serrm.core.randomness import Purpose, keyed_rng
 from serrm.inference import predict
 from serrm.inference.search import Limits, Search, search
-from serrm.inference.settings import ComputeSettings, ScoringSettings, equivariance_steps
+from serrm.inference.settings import HEADLINE_STEPS, ComputeSettings, ScoringSettings
 from serrm.puzzles.arc.grids import PADDING, decoded_sizes
 from serrm.puzzles.task import GridTask
 from serrm.puzzles.tasks import TASKS, alphabet
@@ -147,13 +147,15 @@ def equivariance(
         return None if rows is None else model.embedding.permuted(rows, moved)
 
     num = min(num, questions.num_examples)
-    step = equivariance_steps(predictor.loaded.settings.model.evaluation_steps)
     # Streams stand for their first `num` questions (`Questions`).
     plain = _predict_alone(
-        predictor, Stream(questions.side, questions.num_symbols, num, questions.gather), step
+        predictor, Stream(questions.side, questions.num_symbols, num, questions.gather), HEADLINE_STEPS
     )
     after = _predict_alone(
-        predictor, Stream(questions.side, questions.num_symbols, num, permuted), step, permuted_vectors
+        predictor,
+        Stream(questions.side, questions.num_symbols, num, permuted),
+        HEADLINE_STEPS,
+        permuted_vectors,
     )
     is_identical = (permutation[plain] == after).all(axis=1)
     shown = int(np.argmin(is_identical))

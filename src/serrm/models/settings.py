@@ -4,7 +4,6 @@ A model is an entry under `models:` in params.yaml; recipes and runs change its 
 """
 
 import math
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, ClassVar, Final, NamedTuple
 
 from pydantic import Field, PositiveInt, model_validator
@@ -42,12 +41,6 @@ class FamilySettings(Settings):
 
     has_q_head: ClassVar[bool] = False  # its models have a Q head and can learn when to halt
     has_prefix: ClassVar[bool] = False  # positions precede the grid, so `fidelity.shifted_rope2d` applies
-    # The next three are hooks for custom families (docs/howto.md), which no family here sets.
-    # Limits on settings by name, to which `serrm rehearse` shrinks a model.
-    at_most: ClassVar[Mapping[str, int]] = {}
-    # Supervision steps to score in place of `evaluate.steps`, if answers no longer change after them.
-    evaluation_steps: ClassVar[tuple[int, ...]] = ()
-    flops_are_upper_bound: ClassVar[bool] = False  # a supervision step may take fewer FLOPs than are counted
     if TYPE_CHECKING:
         family: str
 

@@ -23,7 +23,7 @@ from serrm.config import Params
 from serrm.core.execution import Execution
 from serrm.core.progress import duration
 from serrm.core.project import TABLES_STAGE
-from serrm.inference.settings import GUESS_STEPS, ScoringSettings, equivariance_steps
+from serrm.inference.settings import GUESS_STEPS, HEADLINE_STEPS, ScoringSettings
 from serrm.models.halting import HaltingSettings
 from serrm.planning.dvc import dvc
 from serrm.planning.pipeline import stages_of_pipeline
@@ -110,8 +110,7 @@ def evaluation_flops(run_settings: RunSettings, counts: Counts, scoring: Scoring
         for side, num_puzzles in counts.tests.items()
         if _takes_side(run_settings, counts.side, side)
     )
-    steps_of_pair = 2 * equivariance_steps(run_settings.model.evaluation_steps)
-    steps = steps_of_pair * min(settings.equivariance_pairs, num)
+    steps = 2 * HEADLINE_STEPS * min(settings.equivariance_pairs, num)
     steps += snapshots * settings.curve_steps * min(settings.curve_puzzles, num) * votes
     if search is not None:
         guessing = search.attempt_steps + (max(search.attempts) - 1) * GUESS_STEPS if search.attempts else 0

@@ -69,32 +69,25 @@ def miniature(params: Params, mirror: Path | None = None, device: str = "auto") 
     # The headline steps of the profile may be more than a rehearsal scores.
     fixed = {"init": RANDOM, "headline_steps": None, **on_cpu}
     limits = _at_most()
-    model_limits = {name: FAMILIES[values["family"]].at_most for name, values in params.models.items()}
     task_limits = {name: TASKS[params.task_of(name)].at_most for name in params.data_sets}
 
     def shrink(values: dict[str, Any], *further: Mapping[str, int]) -> Any:
-        """The values within the general limits and the further ones of their model and task."""
+        """The values within the general limits and the further ones of their task."""
         all_limits = dict(limits)
         for more in further:
             all_limits |= more
         return _shrunk("", values, fixed, all_limits)
 
-    small["models"] = {name: shrink(values, model_limits[name]) for name, values in small["models"].items()}
+    small["models"] = {name: shrink(values) for name, values in small["models"].items()}
     small["data_sets"] = {
         name: shrink(values, task_limits[name]) for name, values in small["data_sets"].items()
     }
     small["tests"] = {name: shrink(values) for name, values in small["tests"].items()}
     small["recipes"] = {
-        data_set: {
-            name: shrink(values, model_limits[name], task_limits[data_set])
-            for name, values in recipes.items()
-        }
+        data_set: {name: shrink(values, task_limits[data_set]) for name, values in recipes.items()}
         for data_set, recipes in small["recipes"].items()
     }
-    small["runs"] = {
-        name: shrink(run, model_limits[run["model"]], task_limits[run["data_set"]])
-        for name, run in small["runs"].items()
-    }
+    small["runs"] = {name: shrink(run, task_limits[run["data_set"]]) for name, run in small["runs"].items()}
     for name, section in small["data_sets"].items():
         source = section["download"]["source"]
         if mirror is not None and source["kind"] == "hub":

@@ -17,8 +17,7 @@ from matplotlib.figure import Figure
 
 from serrm.drawing import svg
 from serrm.drawing.puzzles import DrawnPuzzle, Panel, as_tokens
-from serrm.inference.settings import equivariance_steps
-from serrm.models.families import FAMILIES
+from serrm.inference.settings import HEADLINE_STEPS
 from serrm.puzzles.tasks import TASKS
 from serrm.reporting.groups import groups_figure
 from serrm.reporting.other_tables import searches_of
@@ -330,12 +329,10 @@ def permuted(report: Report, task: str) -> str:
     left_out = f" Not compared in float32, so not shown: {', '.join(others)}." if others else ""
     if not rows:
         return ""
-    nums = sorted({steps_of_permuted(run) for run, _ in rows})
-    steps = "1 step" if nums == [1] else f"{' or '.join(map(str, nums))} steps"
     marked = "Cross:" if TASKS[task].look.has_crosses else "Orange:"
     about = (
-        f"f: the model after {steps}; x: a test puzzle of profile {report.profile}, with f(πx) ≠ πf(x) if one was "
-        f"kept; π: a permutation of its symbols. {marked} f(πx) ≠ πf(x)."
+        f"f: the model after {HEADLINE_STEPS} steps; x: a test puzzle of profile {report.profile}, with f(πx) ≠ πf(x) "
+        f"if one was kept; π: a permutation of its symbols. {marked} f(πx) ≠ πf(x)."
         f"{TASKS[task].permutation_note}{left_out}"
     )
     lines, title = textwrap.wrap(about, 135), TASKS[task].permutation_title
@@ -355,12 +352,6 @@ def permuted(report: Report, task: str) -> str:
             parts.append(svg.text(left, top + 62 + SIZE, caption, font_size=12, fill=DARK))
         top += SIZE + 92
     return svg.document(LEFT + 4 * (SIZE + GAP), top, title, parts)
-
-
-def steps_of_permuted(run: Evaluation) -> int:
-    """The number of supervision steps after which a run's predictions for permuted symbols were compared."""
-    family = FAMILIES.get(run.model_info.family)
-    return equivariance_steps(family.evaluation_steps if family else ())
 
 
 def _grids(run: Evaluation, example: PermutedPuzzle) -> dict[str, Panel]:

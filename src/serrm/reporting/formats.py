@@ -5,7 +5,6 @@ from typing import Final, NamedTuple
 
 import pandas as pd
 
-from serrm.models.families import FAMILIES
 from serrm.reporting.paper import DASH
 
 NOTE_ON_SEEDS: Final = (
@@ -39,12 +38,6 @@ def counts_text(numbers: Iterable[int | None]) -> str:
 def flops_text(flops: int | None) -> str:
     """FLOPs with two digits, such as "5.0e14"; a dash for none."""
     return f"{flops:.1e}".replace("e+", "e") if flops else DASH
-
-
-def bound_prefix(family: str) -> str:
-    """The prefix of a family's FLOPs: "at most " if a step may take fewer than are counted, else empty."""
-    settings = FAMILIES.get(family)
-    return "at most " if settings is not None and settings.flops_are_upper_bound else ""
 
 
 def markdown(frame: pd.DataFrame, style: str = "github") -> str:

@@ -8,7 +8,7 @@ import pandas as pd
 
 from serrm.inference.settings import GUESS_STEPS, HEADLINE_STEPS
 from serrm.puzzles.tasks import TASKS, alphabet
-from serrm.reporting.formats import bound_prefix, counts_text, flops_text
+from serrm.reporting.formats import counts_text, flops_text
 from serrm.reporting.paper import CANNOT_EXTRAPOLATE, DASH, data_set_name, load_paper, model_name, set_name
 from serrm.reporting.results import (
     Report,
@@ -162,7 +162,7 @@ def trainings_table(report: Report) -> pd.DataFrame:
                 "Parameters": f"{info.parameters:,}" + (f" + {embeddings:,}" if embeddings else ""),
                 "Steps": f"{training.steps:,}",
                 "Samples": f"{training.samples:,}",
-                "FLOPs": bound_prefix(run.model_info.family) + flops_text(training_flops(run, report)),
+                "FLOPs": flops_text(training_flops(run, report)),
                 "Seconds": f"{seconds:,.0f}" if (seconds := report.seconds.get(run.name)) else DASH,
                 "Arithmetic": training.arithmetic or DASH,
             }
@@ -240,7 +240,6 @@ def compute_table(report: Report) -> pd.DataFrame:
     """
     rows = []
     for (data_set, variant, method), searches in searches_of(report).items():
-        bound = bound_prefix(report.results[data_set, variant][0].model_info.family)
         for index in sorted({0, (len(searches) - 1) // 2, len(searches) - 1}):
             point, mean_steps, flops, score_of_search = searches[index]
             numbers = (
@@ -250,7 +249,7 @@ def compute_table(report: Report) -> pd.DataFrame:
                 f"{mean_steps:.2f}",
             )
             names = f"{model_name(variant)}, {data_set_name(data_set)}", method
-            rows.append((*names, *numbers, f"{bound}{flops / 1e9:.3g}", str(score_of_search)))
+            rows.append((*names, *numbers, f"{flops / 1e9:.3g}", str(score_of_search)))
     headings = ["n", "Most attempts", "Most steps of the first", "Mean steps", "GFLOPs per puzzle"]
     return pd.DataFrame(rows, columns=["Model", "Method", *headings, "Solved"])
 
