@@ -87,8 +87,10 @@ def test_the_continue_target_is_the_next_steps_best_or_at_the_end_its_halt() -> 
     tokens, before = draw_tokens(num=3), model.initial_state(3, 16, 6)
     output = model(before, tokens)
     following = model(output.state, tokens).halting.detach()
-    about = {"losses": torch.zeros(3), "is_solved": torch.zeros(3).bool(), "max_steps": 16}
-    step = SupervisionStep(model, tokens, None, before, output, num_steps=torch.tensor([1, 15, 16]), **about)
+    about = {"is_solved": torch.zeros(3).bool(), "max_steps": 16}
+    step = SupervisionStep(
+        model, tokens, tokens, None, before, output, num_steps=torch.tensor([1, 15, 16]), **about
+    )
     target = continue_target(step)
     assert not target.requires_grad
     torch.testing.assert_close(target[:2], following[:2].amax(1).sigmoid())

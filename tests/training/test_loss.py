@@ -1,6 +1,8 @@
 """The stablemax loss in float32 agrees with the published formula in float64, however small it gets."""
 
 import math
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,6 +19,11 @@ from serrm.training.losses import Softmax
 pytestmark = pytest.mark.numeric
 
 logit_values = st.floats(-50, 50, width=32)
+
+
+def step_of(logits: Tensor, targets: Tensor, starts: Tensor | None = None) -> Any:
+    """What losses here read of a supervision step."""
+    return SimpleNamespace(output=SimpleNamespace(logits=logits, starts=starts), targets=targets)
 
 
 def slow_loss(logits: Tensor, targets: Tensor) -> list[float]:
@@ -71,10 +78,10 @@ def test_smoothed_labels_are_spread_over_the_symbols_that_can_be_predicted() -> 
         logits.transpose(1, 2), targets, ignore_index=PAD, label_smoothing=0.2, reduction="none"
     )
     expected = cells.sum(1) / (targets != PAD).sum(1)
-    torch.testing.assert_close(smoothed.losses(logits, targets), expected)
+    torch.testing.assert_close(smoothed.losses(step_of(logits, targets)), expected)
     # A symbol without a plane, as the pad has none, changes nothing.
     wider = torch.nn.functional.pad(logits[..., 1:], (1, 0), value=-math.inf).requires_grad_()
-    losses = smoothed.losses(wider, targets)
+    losses = smoothed.losses(step_of(wider, targets))
     losses.sum().backward()
     assert losses.isfinite().all()
     assert wider.grad is not None and wider.grad.isfinite().all()

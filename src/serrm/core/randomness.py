@@ -4,9 +4,11 @@ No state has to be carried or saved. The example of a slot at step 10,000 is the
 with any number of workers, on any machine.
 """
 
+from collections.abc import Iterable
 from enum import IntEnum
 
 import numpy as np
+from jaxtyping import Float32
 
 
 class Purpose(IntEnum):
@@ -29,6 +31,8 @@ class Purpose(IntEnum):
     HALTING_SOLVED = 12
     HINTS = 14
     GENERATED = 15
+    START = 16
+    NOISE = 17
 
 
 def keyed_rng(seed: int, purpose: Purpose, first: int = 0, second: int = 0) -> np.random.Generator:
@@ -36,3 +40,11 @@ def keyed_rng(seed: int, purpose: Purpose, first: int = 0, second: int = 0) -> n
     if seed < 0:
         raise ValueError(f"a seed must not be negative, got {seed}")
     return np.random.Generator(np.random.Philox(key=[seed, int(purpose)], counter=[0, 0, first, second]))
+
+
+def normal_numbers(
+    seed: int, purpose: Purpose, firsts: Iterable[int], second: int, shape: tuple[int, ...]
+) -> Float32[np.ndarray, "n ..."]:
+    """Standard normal numbers of a shape for each address (seed, purpose, first, second)."""
+    draws = [keyed_rng(seed, purpose, first, second).standard_normal(shape) for first in firsts]
+    return np.stack(draws).astype(np.float32)

@@ -64,6 +64,7 @@ def load_model(
             num_special=config.num_special,
         )
         model.load_state_dict(weights)
+        model.seed = config.run.seed
     except SafetensorError as error:
         raise ValueError(f"{checkpoint}: damaged checkpoint: {type(error).__name__}: {error}") from error
     except RuntimeError as error:
@@ -134,7 +135,7 @@ class Predictor:
             tokens = torch.from_numpy(batch.questions.astype(np.int64)).to(model.initial.device)
             types = torch.from_numpy(batch.task_types).to(model.initial.device)
             vectors = task_vectors_of(start, batch) if task_vectors_of else model.task_vectors(types)
-            outputs = predict(model, tokens, questions.num_symbols, steps, self.dtype, vectors, size)
+            outputs = predict(model, tokens, questions.num_symbols, steps, self.dtype, vectors, size, start)
             for step, output in outputs:
                 yield Predicted(start, batch, step, output.logits, output.halting, symbols_of(output.logits))
 
@@ -147,14 +148,15 @@ def predict(
     dtype: torch.dtype = torch.float32,
     task_vectors: Float[Tensor, "B W"] | None = None,
     batch_rows: int | None = None,
+    first: int = 0,
 ) -> Iterator[tuple[int, StepOutput]]:
     """Yield (step, output) after each of the `steps`, ascending; by default with the first task type.
 
-    Compiled networks always get `batch_rows` puzzles (`supervision_step`).
+    Compiled networks always get `batch_rows` puzzles (`supervision_step`). `first` is the number of the first puzzle.
     """
     if task_vectors is None:
         task_vectors = model.task_vectors(torch.zeros(len(tokens), dtype=torch.long, device=tokens.device))
-    state = model.initial_state(len(tokens), tokens.shape[1], num_symbols, dtype)
+    state = model.initial_state(len(tokens), tokens.shape[1], num_symbols, dtype, first)
     for step in range(1, max(steps) + 1):
         output = supervision_step(model, state, tokens, task_vectors, batch_rows or len(tokens))
         state = output.state

@@ -44,8 +44,9 @@ def flops(
     """
     with torch.device("meta"):
         model = empty_model(settings, num_symbols, num_positions=num_positions, num_special=num_special)
-        tokens = torch.zeros(1, num_positions, dtype=torch.long)
-    state = model.initial_state(1, num_positions, num_symbols)[0].requires_grad_()
+        tokens = torch.zeros(model.num_starts, num_positions, dtype=torch.long)
+    state = model.initial_state(1, num_positions, num_symbols)[0]
+    state = (state.flatten(0, 1) if model.num_starts > 1 else state).requires_grad_()
     embedding, rotation = model.embedding(state, tokens, None)
     networks = model.networks.items()
     flops_of = {name: _counted(partial(network, state, embedding, rotation)) for name, network in networks}

@@ -16,24 +16,25 @@ from torch import Tensor, nn
 
 from serrm.models import layers, recurrence
 from serrm.models.gates import GATES
-from serrm.models.hrm_trm_settings import CycledSettings, HrmSettings, TrmSettings
+from serrm.models.hrm_trm_settings import CycledSettings, HrmSettings
+from serrm.models.mixers import MIXERS, Lengths
 from serrm.models.settings import SEQUENCE_POSITIONS, SHIFTED, ModelSizes, SequenceSettings
 
 HALT_BIAS = -5.0
 
 
 class TokenSequence(recurrence.InputEmbedding):
-    """Task prefix and token embeddings, both times √D: `B (P+I) D`; an MLP takes only grids of `mlp_positions`."""
+    """Task prefix and token embeddings, both times √D: `B (P+I) D`."""
 
     def __init__(
         self,
         settings: SequenceSettings,
         sizes: ModelSizes,
         generator: layers.Rng = None,
-        mlp_positions: int | None = None,
+        mixer: str = "attention",
     ) -> None:
         super().__init__()
-        self.settings, self.mlp_positions = settings, mlp_positions
+        self.settings, self.has_one_size = settings, MIXERS[mixer].has_one_size
         self.encoding, self.head_dim = (
             SEQUENCE_POSITIONS[settings.positions],
             settings.width // settings.heads,
@@ -49,10 +50,6 @@ class TokenSequence(recurrence.InputEmbedding):
         if num_symbols > len(self.tokens):
             raise recurrence.CannotExtrapolate(
                 f"symbol embeddings are learned for {len(self.tokens)} tokens, the task has {num_symbols}"
-            )
-        if self.mlp_positions not in (None, num_positions):
-            raise recurrence.CannotExtrapolate(
-                f"the MLP mixes {self.mlp_positions} positions, the puzzle has {num_positions}"
             )
         self.check_positions(self.encoding, num_positions, self.head_dim)
         return num_puzzles, self.settings.prefix + num_positions, self.settings.width
@@ -121,68 +118,54 @@ class SequenceReadout(nn.Module):
         return logits, halting
 
 
-class Transposed(nn.Module):
-    """A sublayer applied to the transposed tensor, its norm included: how TRM's MLP mixes positions.
-
-    It needs no rotation, and ignores it.
-    """
-
-    def __init__(self, sublayer: nn.Module) -> None:
-        super().__init__()
-        self.sublayer = sublayer
-
-    def forward(
-        self, x: Float[Tensor, "B S D"], rotation: layers.Rotation | None = None
-    ) -> Float[Tensor, "B S D"]:
-        mixed: Tensor = self.sublayer(x.transpose(1, 2)).transpose(1, 2)
-        return mixed
-
-
 def build_hrm_trm(
     settings: CycledSettings, sizes: ModelSizes, generator: layers.Rng = None
 ) -> recurrence.RecurrentModel:
     """An HRM or TRM.
 
-    It takes any number of positions, except that TRM with an MLP, and learned positions, take only those of `sizes`.
+    It takes any number of positions, but an MLP over positions, and learned positions, take only those of `sizes`.
     """
-    has_mlp = isinstance(settings, TrmSettings) and settings.mixer == "mlp"
-    mlp_positions = sizes.num_positions if has_mlp else None
     is_hrm = isinstance(settings, HrmSettings)
     names = ("low", "high") if is_hrm else ("block",)
     schedule_of: Callable[[int, int], recurrence.Schedule] = recurrence.two_state_schedule
     if is_hrm:
         schedule_of = partial(recurrence.two_state_schedule, low="low", high="high", num_with_gradient=2)
     model = recurrence.RecurrentModel(
-        embedding=TokenSequence(settings, sizes, generator, mlp_positions),
-        networks={name: sequence_network(settings, generator, mlp_positions) for name in names},
+        embedding=TokenSequence(settings, sizes, generator, settings.mixer),
+        networks={
+            name: sequence_network(settings, generator, settings.mixer, sizes.num_positions) for name in names
+        },
         schedule=schedule_of(settings.h_cycles, settings.l_cycles),
         schedule_of=schedule_of,
         readout=SequenceReadout(settings, sizes.num_symbols, generator),
         width=settings.width,
         generator=generator,
+        starts=settings.starts,
+        start_noise=settings.start_noise,
     )
     model.task_types = torch.zeros(sizes.num_task_types, settings.width)
     return model
 
 
 def sequence_network(
-    settings: SequenceSettings, generator: layers.Rng, mlp_positions: int | None = None
+    settings: SequenceSettings, generator: layers.Rng, mixer: str = "attention", num_positions: int = 0
 ) -> recurrence.Network:
-    """Layers that mix positions and then features.
+    """Layers that mix positions and then features; `num_positions` matters to mixers of one size of grid."""
+    width, length = settings.width, settings.prefix + num_positions
+    lengths = Lengths(
+        width,
+        axis=-2,
+        num_positions=length,
+        heads=settings.heads,
+        head_dim=width // settings.heads,
+        dropout=settings.attention_dropout,
+        gate=settings.gate,
+        inner=settings.swiglu_width(length),
+    )
 
-    Positions are mixed by attention or, with `mlp_positions`, by an MLP over the prefix and this number of positions.
-    """
-    width, heads, dropout = settings.width, settings.heads, settings.attention_dropout
+    def layer() -> list[nn.Module]:
+        positions = MIXERS[mixer].build(lengths, generator)
+        features = GATES[settings.gate](width, settings.swiglu_width(width), generator)
+        return [positions, recurrence.Residual(features)]
 
-    def mlp(num: int) -> nn.Module:
-        return recurrence.Residual(GATES[settings.gate](num, settings.swiglu_width(num), generator))
-
-    def position_mixer() -> nn.Module:
-        if mlp_positions is not None:
-            return Transposed(mlp(settings.prefix + mlp_positions))
-        attention = layers.Attention(
-            width, heads, width // heads, axis=-2, dropout=dropout, generator=generator
-        )
-        return recurrence.Residual(attention)
-
-    return recurrence.Network([[position_mixer(), mlp(width)] for _ in range(settings.layers)])
+    return recurrence.Network([layer() for _ in range(settings.layers)])

@@ -1,9 +1,11 @@
 """The settings of HRM and TRM."""
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import PositiveInt
 
+from serrm.core.settings import KeyOf
+from serrm.models.mixers import MIXERS
 from serrm.models.settings import ModelSizes, SequenceSettings
 
 if TYPE_CHECKING:
@@ -20,6 +22,9 @@ class CycledSettings(SequenceSettings):
     """Number of h cycles in a supervision step."""
     l_cycles: PositiveInt
     """Updates of z_L (SE-RRM: of Z) in an h cycle."""
+    mixer: Annotated[str, KeyOf(MIXERS)] = "attention"
+    """Attention, or an MLP over positions, which limits the model to one grid size. With an MLP, `heads`,
+    `attention_dropout` and rotary `positions` must be valid, but have no effect."""
     prefix: PositiveInt
     """P, positions before the grid that hold the task type."""
 
@@ -34,9 +39,7 @@ class TrmSettings(CycledSettings):
     """TRM: tiny recursive model (Jolicoeur-Martineau 2025), one network for both states."""
 
     family: Literal["trm"]
-    mixer: Literal["attention", "mlp"]
-    """Attention, or an MLP over positions, which limits the model to one grid size. With an MLP, `heads`,
-    `attention_dropout` and rotary `positions` must be valid, but have no effect."""
+    mixer: Annotated[str, KeyOf(MIXERS)]
 
 
 class HrmSettings(CycledSettings):

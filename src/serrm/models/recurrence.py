@@ -8,12 +8,14 @@ TRM and SE-RRM differ in the schedule, not in the code that runs it.
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from serrm.core.randomness import Purpose, normal_numbers
 from serrm.models.layers import Features, Rng, Rotation, rms_norm, truncated_normal
 from serrm.models.positions import PositionalEncoding
 
@@ -43,6 +45,7 @@ class Schedule:
 
     updates: tuple[Update, ...]
     num_with_gradient: int
+    states: tuple[str, ...] = ("Z",)  # the name of each part of the state, in the letters of the papers
 
     def __post_init__(self) -> None:
         assert 0 < self.num_with_gradient <= len(self.updates)
@@ -67,15 +70,19 @@ def two_state_schedule(
     update_low = Update(low, target=Z_L, sources=(Z_H,))
     update_high = Update(high, target=Z_H, sources=(Z_L,), has_embedding=False)
     cycle = (update_low,) * l_cycles + (update_high,)
-    return Schedule(cycle * h_cycles, num_with_gradient or len(cycle))
+    return Schedule(cycle * h_cycles, num_with_gradient or len(cycle), ("z_L", "z_H"))
 
 
 class StepOutput(NamedTuple):
-    """The results of a supervision step: the detached next state, the logits, and the halting logits if any."""
+    """The results of a supervision step: the detached next state, the logits, and the halting logits if any.
+
+    A model with several starts per puzzle gives the logits of the most certain one, and of all as `starts`.
+    """
 
     state: State
     logits: Float[Tensor, "B I K"]
     halting: Float[Tensor, "B 2"] | None
+    starts: Float[Tensor, "B R I K"] | None = None
 
 
 class Residual(nn.Module):
@@ -87,6 +94,18 @@ class Residual(nn.Module):
 
     def forward(self, x: Features, *args: Rotation | None) -> Features:
         return rms_norm(x + self.sublayer(x, *args))
+
+
+class Transposed(nn.Module):
+    """A sublayer over the axis of positions, its norm included: how TRM's MLP mixes them. It ignores the rotation."""
+
+    def __init__(self, sublayer: nn.Module, axis: int) -> None:
+        super().__init__()
+        self.sublayer, self.axis = sublayer, axis
+
+    def forward(self, x: Features, rotation: Rotation | None = None) -> Features:
+        mixed: Tensor = self.sublayer(x.transpose(self.axis, -1)).transpose(self.axis, -1)
+        return mixed
 
 
 class Network(nn.Module):
@@ -113,6 +132,7 @@ class InputEmbedding(nn.Module, ABC):
         super().__init__()
         self.positions: nn.Module | None = None  # learned ones, for `num_positions`
         self.num_positions = 0
+        self.has_one_size = False  # a mixer has weights for `num_positions`
 
     def learn_positions(
         self, encoding: PositionalEncoding, num_positions: int, width: int, generator: Rng
@@ -123,7 +143,11 @@ class InputEmbedding(nn.Module, ABC):
             self.positions = encoding.learned(num_positions, width, generator)
 
     def check_positions(self, encoding: PositionalEncoding, num_positions: int, head_dim: int) -> None:
-        """Raise CannotExtrapolate for a grid for which the encoding has no angles, or has learned no vectors."""
+        """Raise CannotExtrapolate for a grid for which there are no weights, angles, or learned vectors."""
+        if self.has_one_size and num_positions != self.num_positions:
+            raise CannotExtrapolate(
+                f"the MLP mixes {self.num_positions} positions, the puzzle has {num_positions}"
+            )
         if self.positions is not None and num_positions != self.num_positions:
             raise CannotExtrapolate(
                 f"positions are learned for {self.num_positions} cells, the puzzle has {num_positions}"
@@ -161,6 +185,8 @@ class RecurrentModel(nn.Module):
         width: int,
         generator: Rng = None,
         schedule_of: Callable[[int, int], Schedule] | None = None,
+        starts: int = 1,
+        start_noise: float = 0.0,
     ) -> None:
         super().__init__()
         self.embedding = embedding
@@ -169,28 +195,59 @@ class RecurrentModel(nn.Module):
         self.schedule = schedule
         # The same schedule with other numbers of h and l cycles, for a curriculum of depth.
         self.schedule_of = schedule_of
+        self.num_starts, self.start_noise = starts, start_noise
+        self.seed = 0  # of the run, which keys the numbers that `start_noise` scales
         num_states = 1 + max(update.target for update in schedule.updates)
-        # One fixed random D-vector per state, the same at every position (and symbol).
+        # One fixed random D-vector per state (and start), the same at every position (and symbol).
+        shape = (num_states, width) if starts == 1 else (num_states, starts, width)
         self.initial: Tensor
-        self.register_buffer("initial", truncated_normal(num_states, width, std=1.0, generator=generator))
+        self.register_buffer("initial", truncated_normal(*shape, std=1.0, generator=generator))
         # The table, one row per task type, named as in checkpoints. A buffer, because sign-SGD trains it.
         self.task_types: Tensor | None
         self.register_buffer("task_types", None)
 
     def initial_state(
-        self, num_puzzles: int, num_positions: int, num_symbols: int, dtype: torch.dtype = torch.float32
+        self,
+        num_puzzles: int,
+        num_positions: int,
+        num_symbols: int,
+        dtype: torch.dtype = torch.float32,
+        first: int = 0,
     ) -> State:
-        """The state before the first supervision step, in the dtype all arithmetic will have."""
+        """The state before the first supervision step, in the dtype all arithmetic will have.
+
+        Each part is `B S D` or `B S K D`; of a model with R starts per puzzle `B R S D` or `B R S K D`. `first` is the
+        number of the first puzzle, by which `start_noise` is drawn.
+        """
         shape = self.embedding.state_shape(num_puzzles, num_positions, num_symbols)
+        vectors = self.initial  # (states, D) or (states, R, D)
+        if self.start_noise:
+            numbers = range(first, first + num_puzzles)
+            draws = normal_numbers(self.seed, Purpose.START, numbers, 0, tuple(vectors.shape))
+            noise = torch.from_numpy(draws).to(vectors.device).transpose(0, 1)
+            vectors = vectors[:, None] + self.start_noise * noise  # one vector per puzzle
+        else:
+            vectors = vectors[:, None]
+        if self.num_starts > 1:
+            shape = (shape[0], self.num_starts, *shape[1:])
+        num_ones = len(shape) - vectors.dim() + 1  # axes of positions and symbols
+        vectors = vectors.reshape(*vectors.shape[:-1], *[1] * num_ones, vectors.shape[-1])
         # As contiguous as the states that follow, because another layout triggers recompilation.
-        return tuple(vector.to(dtype).expand(shape).contiguous() for vector in self.initial)
+        return tuple(vector.to(dtype).expand(shape).contiguous() for vector in vectors)
 
     def task_vectors(self, task_types: Int[Tensor, " B"]) -> TaskVectors | None:
         """The rows of the task-type table for a batch, None for a model without one."""
         return None if self.task_types is None else self.task_types[task_types]
 
     def forward(self, state: State, tokens: Tokens, task_vectors: TaskVectors | None = None) -> StepOutput:
-        """One deep-supervision step on a batch."""
+        """One deep-supervision step on a batch; several starts of a puzzle go through it as further rows."""
+        num_starts = self.num_starts
+        if num_starts > 1:
+            state, tokens = (
+                tuple(part.flatten(0, 1) for part in state),
+                tokens.repeat_interleave(num_starts, 0),
+            )
+            task_vectors = None if task_vectors is None else task_vectors.repeat_interleave(num_starts, 0)
         embedding, rotation = self.embedding(state[0], tokens, task_vectors)
         updates, num_with_gradient = self.schedule.updates, self.schedule.num_with_gradient
         with torch.no_grad():
@@ -203,7 +260,17 @@ class RecurrentModel(nn.Module):
         for update in updates[-num_with_gradient:]:
             state = self._updated(update, state, embedding, rotation)
         logits, halting = self.readout(state[-1])
-        return StepOutput(tuple(part.detach() for part in state), logits, halting)
+        output = StepOutput(tuple(part.detach() for part in state), logits, halting)
+        return output if num_starts == 1 else self._most_certain(output)
+
+    def _most_certain(self, output: StepOutput) -> StepOutput:
+        """The output of each puzzle's most certain start: the one with the largest mean probability of its symbols."""
+        rows_of = partial(Tensor.unflatten, dim=0, sizes=(-1, self.num_starts))
+        logits = rows_of(output.logits)
+        best = logits.detach().double().softmax(-1).amax(-1).mean(-1).argmax(1)
+        rows = torch.arange(len(best), device=best.device)
+        halting = None if output.halting is None else rows_of(output.halting)[rows, best]
+        return StepOutput(tuple(map(rows_of, output.state)), logits[rows, best], halting, starts=logits)
 
     def _updated(self, update: Update, state: State, embedding: Tensor, rotation: Rotation | None) -> State:
         """The states after one update (equation 2)."""
@@ -216,20 +283,25 @@ class RecurrentModel(nn.Module):
 
 @dataclass(frozen=True)
 class SupervisionStep:
-    """The results of a piece's supervision step in training, for halting rules; b is the number of the piece's slots.
+    """A piece's supervision step in training, for losses and halting rules; b is the number of the piece's slots.
 
-    `num_steps` is on the host. `before`, the state before the step, is for custom rules: no rule here reads it.
+    `num_steps` is on the host.
     """
 
     model: RecurrentModel
     tokens: Tokens
+    targets: Tokens
     task_vectors: TaskVectors | None
     before: State
     output: StepOutput  # with the state after
-    losses: Float[Tensor, " b"]  # of each puzzle
     is_solved: Bool[Tensor, " b"]
     num_steps: Int[Tensor, " b"]  # that each puzzle has had, this one included
     max_steps: int  # after which every slot halts
+
+    @property
+    def states(self) -> dict[str, Tensor]:
+        """The detached parts of the state after the step by name, such as z_L and z_H, without gradient."""
+        return dict(zip(self.model.schedule.states, self.output.state, strict=True))
 
 
 def num_parameters(model: RecurrentModel, *, with_task_types: bool = False) -> int:

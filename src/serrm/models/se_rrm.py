@@ -6,7 +6,6 @@ is one that is not special (pad, blank, …).
 """
 
 import math
-from functools import partial
 
 import torch
 from jaxtyping import Float, Int
@@ -14,6 +13,7 @@ from torch import Tensor, nn
 
 from serrm.models import layers, recurrence
 from serrm.models.gates import GATES
+from serrm.models.mixers import MIXERS, Lengths
 from serrm.models.positions import POSITIONS
 from serrm.models.se_rrm_settings import SeRrmSettings
 from serrm.models.settings import ModelSizes
@@ -36,7 +36,7 @@ class SymbolPlanes(recurrence.InputEmbedding):
         self.registers = nn.Parameter(
             layers.truncated_normal(num_vectors, registers, width, std=1.0, generator=generator)
         )
-        self.encoding = POSITIONS[settings.positions]
+        self.encoding, self.has_one_size = POSITIONS[settings.positions], MIXERS[settings.mixer].has_one_size
         self.learn_positions(self.encoding, sizes.num_positions, width, generator)
 
     def num_planes(self, num_symbols: int) -> int:
@@ -141,25 +141,44 @@ def build_se_rrm(
     make_schedule = recurrence.two_state_schedule if has_two else recurrence.one_state_schedule
     model = recurrence.RecurrentModel(
         embedding=SymbolPlanes(settings, sizes, generator),
-        networks={"block": recurrence.Network([_layer(settings, generator) for _ in range(settings.layers)])},
+        networks={
+            "block": recurrence.Network([_layer(settings, sizes, generator) for _ in range(settings.layers)])
+        },
         schedule=make_schedule(settings.h_cycles, settings.l_cycles),
         schedule_of=make_schedule,
         readout=PlaneReadout(settings, sizes, generator),
         width=settings.width,
         generator=generator,
+        starts=settings.starts,
+        start_noise=settings.start_noise,
     )
     model.task_types = _initial_task_types(settings, sizes, generator)
     return model
 
 
-def _layer(settings: SeRrmSettings, generator: layers.Rng) -> list[nn.Module]:
+def _layer(settings: SeRrmSettings, sizes: ModelSizes, generator: layers.Rng) -> list[nn.Module]:
     """T^{D,I}, T^{D,K} and m^D, each with residual and norm (equations 7 to 9)."""
-    width = settings.width
-    attention = partial(layers.Attention, width, dropout=settings.attention_dropout, generator=generator)
-    positions = attention(settings.heads, settings.head_dim, axis=-3)
-    symbols = attention(settings.symbol_heads, settings.symbol_head_dim, axis=-2)
+    width, dropout, length = (
+        settings.width,
+        settings.attention_dropout,
+        sizes.num_positions + settings.registers,
+    )
+    lengths = Lengths(
+        width,
+        axis=-3,
+        num_positions=length,
+        heads=settings.heads,
+        head_dim=settings.head_dim,
+        dropout=dropout,
+        gate=settings.gate,
+        inner=settings.swiglu_width(length),
+    )
+    positions = MIXERS[settings.mixer].build(lengths, generator)
+    symbols = layers.Attention(
+        width, settings.symbol_heads, settings.symbol_head_dim, axis=-2, dropout=dropout, generator=generator
+    )
     features = GATES[settings.gate](width, settings.swiglu_width(width), generator)
-    return [recurrence.Residual(part) for part in (positions, symbols, features)]
+    return [positions, recurrence.Residual(symbols), recurrence.Residual(features)]
 
 
 def _initial_task_types(

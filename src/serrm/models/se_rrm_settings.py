@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field, PositiveInt, model_validator
 
 from serrm.core.settings import KeyOf
+from serrm.models.mixers import MIXERS
 from serrm.models.positions import POSITIONS
 from serrm.models.settings import FamilySettings, ModelSizes, check_head
 
@@ -41,6 +42,8 @@ class SeRrmSettings(FamilySettings):
     """Extra positions that are cut before the output."""
     symbols: Literal["tied", "untied"]
     """Symbol embeddings: shared (equivariant), or one per symbol."""
+    mixer: Annotated[str, KeyOf(MIXERS)] = "attention"
+    """Attention over positions, or an MLP, which limits the model to one grid size; an extension."""
     planes: Literal["all", "usual"]
     """Symbols in the state, either all or `usual` (all except the special tokens)."""
     task_types: Literal["none", "full", "factored"]

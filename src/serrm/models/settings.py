@@ -64,6 +64,11 @@ class FamilySettings(Settings):
         """
         return math.log(num_positions, self.standard_length) if self.standard_length else 1.0
 
+    starts: PositiveInt = 1
+    """R, initial states per puzzle, of which the most certain answer counts (loss `winner`); an extension."""
+    start_noise: float = Field(default=0.0, ge=0)
+    """Scale of normal numbers added to a puzzle's initial states, drawn by seed and puzzle; an extension."""
+
     @property
     def has_task_types(self) -> bool:
         """True if the model has a table of task types, which has its own learning rate."""

@@ -24,7 +24,6 @@ from serrm.core.execution import Execution
 from serrm.core.progress import duration
 from serrm.core.project import TABLES_STAGE
 from serrm.inference.settings import GUESS_STEPS, HEADLINE_STEPS, ScoringSettings
-from serrm.models.halting import HaltingSettings
 from serrm.planning.dvc import dvc
 from serrm.planning.pipeline import stages_of_pipeline
 from serrm.puzzles.raw import Counts
@@ -81,12 +80,19 @@ def _run_flops(params: Params, stage: str, name: str) -> int:
 
 def training_flops(run_settings: RunSettings, counts: Counts) -> int:
     """FLOPs of all optimiser steps, with the optimiser's matrix products."""
-    steps, batch_size = (
-        run_settings.train.num_optimiser_steps(counts.num_train),
-        run_settings.train.batch_size,
+    from serrm.training import flops
+
+    steps = run_settings.train.num_optimiser_steps(counts.num_train)
+    tokens = alphabet(run_settings.task, counts.side)
+    total = flops.training_flops(
+        run_settings,
+        steps,
+        steps,
+        num_symbols=tokens.num_symbols,
+        num_positions=counts.side**2,
+        num_special=len(tokens.special),
     )
-    of_model = batch_size * _step_flops(run_settings, counts.side, run_settings.train.halting)
-    return steps * (of_model + _optimiser_flops(run_settings, counts.side))
+    return total + steps * _optimiser_flops(run_settings, counts.side)
 
 
 def _optimiser_flops(run_settings: RunSettings, side: int) -> int:
@@ -142,14 +148,13 @@ def _model_on_meta(run_settings: RunSettings, side: int) -> "RecurrentModel":
         )
 
 
-def _step_flops(run_settings: RunSettings, side: int, halting: HaltingSettings | None = None) -> int:
-    """FLOPs of a supervision step of one puzzle: of a training step with a halting rule, else of inference."""
+def _step_flops(run_settings: RunSettings, side: int) -> int:
+    """FLOPs of a supervision step of one puzzle at inference."""
     from serrm.models.flops import flops
 
     tokens = alphabet(run_settings.task, side)
     return flops(
         run_settings.model,
-        halting,
         num_symbols=tokens.num_symbols,
         num_positions=side**2,
         num_special=len(tokens.special),

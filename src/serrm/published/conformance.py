@@ -187,7 +187,15 @@ def _compare_training(model: RecurrentModel, vectors: Vectors) -> Iterator[Compa
         rule = QLearning(kind="q_learning", exploration=0, bootstrap=vectors.config["model"] == "hrm")
         is_solved, most = solved(output.logits, vectors.targets), vectors.config["halt_max_steps"]
         step = SupervisionStep(
-            model, vectors.tokens, task_vectors, before, output, losses, is_solved, vectors.num_steps, most
+            model,
+            vectors.tokens,
+            vectors.targets,
+            task_vectors,
+            before,
+            output,
+            is_solved,
+            vectors.num_steps,
+            most,
         )
         halting = rule.loss(step)
         assert halting is not None, "a Q head is trained"

@@ -1,5 +1,8 @@
 """The training loop: one optimiser step is one supervision step of all B slots (paper, section 2.1).
 
+By its settings an optimiser step takes several supervision steps (`steps_per_update`), or several optimiser steps take
+the same one, at the weights of each (`updates_per_step`).
+
 In the letters of the paper, with z the recurrent states, X the questions, Y the labels and θ the weights:
 
     def training_step():
@@ -38,9 +41,10 @@ from torch import Tensor
 
 from serrm.arrays.stream import Stream
 from serrm.core.processes import ALONE, Processes
+from serrm.core.randomness import Purpose, normal_numbers
 from serrm.kernels.accelerate import may_run_native, reuse_memory
 from serrm.models.layers import DTYPES
-from serrm.models.recurrence import RecurrentModel, SupervisionStep, trained_parameters
+from serrm.models.recurrence import RecurrentModel, State, SupervisionStep, trained_parameters
 from serrm.training.cross_entropy import PAD
 from serrm.training.log import Record
 from serrm.training.settings import Fidelity, TrainSettings
@@ -57,7 +61,7 @@ class Tally:
     loss: Tensor
     num_halted: Tensor
     num_solved: Tensor
-    num_added: int = 0  # optimiser steps
+    num_added: int = 0  # supervision steps
 
 
 @dataclass
@@ -80,6 +84,8 @@ class Trainer:
         stream, settings = self.stream, self.settings
         self.num_optimiser_steps = settings.num_optimiser_steps(stream.num_examples)
         self.step = 0
+        self.num_supervision_steps = 0  # taken before the one in progress; the number keys its random numbers
+        self.model.seed = self.seed
         self.full_schedule = self.model.schedule
         self.parameters: list[Tensor] = trained_parameters(self.model)
         self.ema = [p.detach().clone() for p in self.parameters]
@@ -122,22 +128,38 @@ class Trainer:
 
     def _training_step(self) -> float:
         """Take the step of the module's pseudo-code; returns its learning rate."""
-        slots = self.slots
         self._set_depth()
+        num, counts = self.settings.steps_per_update, list[Tensor]()
+        task_types, task_gradients = list[Tensor](), list[Tensor | None]()
+        for number in range(num):
+            self.num_supervision_steps = self.step * num + number
+            results = self._supervision_step()
+            counts.append(self._counts(results))
+            task_types.append(self.slots.task_types.clone())
+            task_gradients += [result.task_gradients for result in results]
+        self._add_up(counts)
+        rate = self.settings.rate(self.step, self.num_optimiser_steps)
+        self._update(torch.cat(task_types), _joined(task_gradients), rate)
+        self.step += 1
+        return rate
+
+    def _supervision_step(self) -> list[PieceResult]:
+        """Take a supervision step of all slots; the next optimiser step takes it again if more updates follow."""
+        slots, num_updates = self.slots, self.settings.updates_per_step
+        is_last = (self.step + 1) % num_updates == 0
         reuse_memory(self.model)
-        slots.refill(self.stream, self.model)
-        slots.num_steps += 1
+        if self.step % num_updates == 0:
+            slots.refill(self.stream, self.model)
+            slots.num_steps += 1
         results = []
         for piece in slots.pieces(self.micro_batch):
             result = self.forward_backward(piece)
-            slots.set_state(piece, result.state)
+            if is_last:
+                slots.set_state(piece, result.state)
             results.append(result._replace(state=()))  # the slots have a copy, so its memory is free
-        self._halt(_joined([result.signal for result in results]))
-        self._add_up(results)
-        rate = self.settings.rate(self.step, self.num_optimiser_steps)
-        self._update(_joined([result.task_gradients for result in results]), rate)
-        self.step += 1
-        return rate
+        if is_last:
+            self._halt(_joined([result.signal for result in results]))
+        return results
 
     def _set_depth(self) -> None:
         """Give the model the cycles of the step's phase in the curriculum; its own after the last phase."""
@@ -150,43 +172,57 @@ class Trainer:
 
     def forward_backward(self, piece: Piece) -> PieceResult:
         """Take one supervision step of some slots, forward and backward; it changes only the gradients."""
-        seed_dropout(self.seed, self.step, piece.first, piece.tokens.device)
+        seed_dropout(self.seed, self.num_supervision_steps, piece.first, piece.tokens.device)
         settings = self.settings
         vectors = self.model.task_vectors(piece.task_types)
         if vectors is not None:
             vectors.requires_grad_()
-        output = self.model(piece.state, piece.tokens, vectors)
+        before = self._with_noise(piece) if settings.noise else piece.state
+        output = self.model(before, piece.tokens, vectors)
         supervision_step = SupervisionStep(
             self.model,
             piece.tokens,
+            piece.targets,
             vectors,
-            before=piece.state,
+            before=before,
             output=output,
-            losses=settings.loss.losses(output.logits, piece.targets),
             is_solved=self._are_solved(output.logits.detach(), piece),
             num_steps=piece.num_steps,
             max_steps=settings.max_supervision_steps,
         )
-        total = self._weighted(supervision_step).sum()
+        losses = settings.loss.losses(supervision_step)
+        total = self._weighted(losses, piece.num_steps).sum()
         term = settings.halting.loss(supervision_step)
         total = total if term is None else total + term.sum()
-        (total / settings.batch_size).backward()
+        (total / (settings.batch_size * settings.steps_per_update)).backward()
         with torch.no_grad():
             signal = settings.halting.signal(supervision_step)
         return PieceResult(
             output.state,
-            supervision_step.losses.detach().sum() / settings.batch_size,
+            losses.detach().sum() / settings.batch_size,
             supervision_step.is_solved,
             signal,
             None if vectors is None else vectors.grad,
         )
 
-    def _weighted(self, step: SupervisionStep) -> Float[Tensor, " b"]:
+    def _with_noise(self, piece: Piece) -> State:
+        """The state of a piece with normal numbers of its slots and supervision step added to each part."""
+        slots, shape = range(piece.first, piece.first + len(piece.tokens)), piece.state[0].shape[1:]
+        draws = normal_numbers(
+            self.seed, Purpose.NOISE, slots, self.num_supervision_steps, (len(piece.state), *shape)
+        )
+        noise = to_device(torch.from_numpy(draws), piece.tokens.device).unbind(1)
+        scale = self.settings.noise
+        return tuple(
+            part + (scale * new).to(part.dtype) for part, new in zip(piece.state, noise, strict=True)
+        )
+
+    def _weighted(self, losses: Float[Tensor, " b"], num_steps: Int[Tensor, " b"]) -> Float[Tensor, " b"]:
         """The loss of each puzzle, with the weight of the number of its supervision step."""
         if self.settings.step_weight == 1:
-            return step.losses
-        weights = self.settings.step_weight ** (step.num_steps - 1).double()
-        return step.losses * to_device(weights.to(step.losses.dtype), step.losses.device)
+            return losses
+        weights = self.settings.step_weight ** (num_steps - 1).double()
+        return losses * to_device(weights.to(losses.dtype), losses.device)
 
     def _are_solved(self, logits: Float[Tensor, "b I K"], piece: Piece) -> Bool[Tensor, " b"]:
         """Find the solved puzzles by the label, or by the task's rule where the stream has one (`Stream.are_right`).
@@ -205,41 +241,48 @@ class Trainer:
         if signal is not None:  # waits for the device
             signal = self.processes.gather(signal).cpu()
         is_halted = self.settings.halting.halts(
-            signal, num_steps, seed=self.seed, optimiser_step=self.step, max_steps=most
+            signal, num_steps, seed=self.seed, optimiser_step=self.num_supervision_steps, max_steps=most
         )
         self.slots.is_halted = is_halted | (num_steps >= most)
 
-    def _add_up(self, results: list[PieceResult]) -> None:
-        """Add up gradients and the tally's counts over the processes, in one message."""
-        slots, tally = self.slots, self.tally
+    def _counts(self, results: list[PieceResult]) -> Float[Tensor, "2"]:
+        """Count a supervision step: this process's share of the loss, and its puzzles that halted solved."""
+        slots = self.slots
         loss = torch.stack([result.loss for result in results]).sum()
         is_solved = torch.cat([result.is_solved for result in results])
         is_halted = to_device(slots.is_halted[slots.local], is_solved.device)
-        num_solved = (is_solved & is_halted).sum().to(loss.dtype)
-        counts = torch.stack([loss, num_solved])
-        gradients = [p.grad for p in self.parameters if p.grad is not None]
-        self.processes.add_up([*gradients, counts])
-        tally.loss += counts[0]
-        tally.num_solved += counts[1]
-        tally.num_halted += int(slots.is_halted.sum())
-        tally.num_added += 1
+        self.tally.num_halted += int(slots.is_halted.sum())
+        self.tally.num_added += 1
+        return torch.stack([loss, (is_solved & is_halted).sum().to(loss.dtype)])
 
-    def _update(self, task_gradients: Float[Tensor, "b W"] | None, rate: float) -> None:
-        """Update weights, task types and EMA at this learning rate."""
+    def _add_up(self, counts: list[Float[Tensor, "2"]]) -> None:
+        """Add up gradients and the counts of each supervision step over the processes, in one message."""
+        total = torch.stack(counts).sum(0)
+        gradients = [p.grad for p in self.parameters if p.grad is not None]
+        self.processes.add_up([*gradients, total])
+        self.tally.loss += total[0]
+        self.tally.num_solved += total[1]
+
+    def _update(
+        self, task_types: Int[Tensor, " b"], gradients: Float[Tensor, "b W"] | None, rate: float
+    ) -> None:
+        """Update weights, EMA and the rows of these task types at this learning rate."""
         for group in self.optimizer.param_groups:
             group["lr"] = rate
         self.optimizer.step()
         self.optimizer.zero_grad()
-        self._update_task_types(task_gradients, rate)
+        self._update_task_types(task_types, gradients, rate)
         self._update_ema()
 
-    def _update_task_types(self, gradients: Float[Tensor, "b W"] | None, rate: float) -> None:
+    def _update_task_types(
+        self, task_types: Int[Tensor, " b"], gradients: Float[Tensor, "b W"] | None, rate: float
+    ) -> None:
         """Update each row that occurs in any process's slots once, by the sum of all its gradients."""
         if gradients is None:
             return
         table, settings = self.model.task_types, self.settings.task_types
         assert table is not None and settings is not None
-        rows, gradients = self.processes.gather(self.slots.task_types), self.processes.gather(gradients)
+        rows, gradients = self.processes.gather(task_types), self.processes.gather(gradients)
         lr = settings.learning_rate * rate / self.settings.learning_rate  # the same schedule
         is_native = may_run_native(self.model)
         update_rows(table, rows, gradients, lr=lr, weight_decay=settings.weight_decay, is_native=is_native)

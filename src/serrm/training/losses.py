@@ -14,12 +14,17 @@ from serrm.core.settings import EntryOf, NamedSettings
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from serrm.models.recurrence import SupervisionStep
+
 
 class LossSettings(NamedSettings):
     """Settings of a loss, an entry of LOSSES, and its functions of logits."""
 
-    def losses(self, logits: "Tensor", targets: "Tensor") -> "Tensor":
-        """The loss of each puzzle, `B`, of logits `B I K` and targets `B I`; positions with target 0 do not count."""
+    def losses(self, step: "SupervisionStep") -> "Tensor":
+        """The loss of each puzzle, `b`, of a supervision step with logits `b I K` and targets `b I`.
+
+        Positions with target 0 do not count.
+        """
         raise NotImplementedError
 
     def probabilities(self, logits: "Tensor") -> "Tensor":
@@ -31,19 +36,11 @@ class LossSettings(NamedSettings):
         return self.probabilities(logits).amax(-1)
 
 
-class Stablemax(LossSettings):
-    """The loss of the paper: cross-entropy of probabilities by stablemax.
+class StablemaxProbabilities(LossSettings):
+    """The probabilities of the paper's loss, by stablemax.
 
     Certainty is by softmax, as in the vote of SE-RRM's published code on ARC-AGI.
     """
-
-    kind: Literal["stablemax"] = "stablemax"
-
-    def losses(self, logits: "Tensor", targets: "Tensor") -> "Tensor":
-        """−log of the target's stablemax probability, averaged over the labelled positions."""
-        from serrm.training.cross_entropy import stablemax_cross_entropy
-
-        return stablemax_cross_entropy(logits, targets)
 
     def probabilities(self, logits: "Tensor") -> "Tensor":
         """The stablemax weights, normalised."""
@@ -61,6 +58,66 @@ class Stablemax(LossSettings):
         return logits.double().softmax(-1).amax(-1).float()
 
 
+class Stablemax(StablemaxProbabilities):
+    """The loss of the paper: cross-entropy of probabilities by stablemax."""
+
+    kind: Literal["stablemax"] = "stablemax"
+
+    def losses(self, step: "SupervisionStep") -> "Tensor":
+        """−log of the target's stablemax probability, averaged over the labelled positions."""
+        from serrm.training.cross_entropy import stablemax_cross_entropy
+
+        return stablemax_cross_entropy(step.output.logits, step.targets)
+
+
+class Winner(StablemaxProbabilities):
+    """The loss of each puzzle's best start alone: winner-take-all (Dillon 2026, arXiv:2601.19085).
+
+    With `model.starts` above 1. The paper scores a single start; here the most certain start answers.
+    """
+
+    kind: Literal["winner"] = "winner"
+
+    def losses(self, step: "SupervisionStep") -> "Tensor":
+        """The least stablemax cross-entropy of a puzzle's starts."""
+        from serrm.training.cross_entropy import stablemax_cross_entropy
+
+        starts = step.output.logits[:, None] if step.output.starts is None else step.output.starts
+        targets = step.targets.repeat_interleave(starts.shape[1], 0)
+        return stablemax_cross_entropy(starts.flatten(0, 1), targets).unflatten(0, starts.shape[:2]).amin(1)
+
+
+class Elimination(LossSettings):
+    """Every symbol of a cell is judged by itself, kept or eliminated (Davis et al. 2026, arXiv:2605.08605).
+
+    Only the supervision of lattice deduction transformers, by sigmoids of the logits, with a share of cross-entropy.
+    """
+
+    kind: Literal["elimination"] = "elimination"
+    cross_entropy: float = Field(default=0.2, ge=0)
+    """`elimination`: weight of the softmax cross-entropy that is added."""
+
+    def losses(self, step: "SupervisionStep") -> "Tensor":
+        """The binary cross-entropy of each symbol, averaged over symbols that can be predicted and labelled cells."""
+        import torch
+        from torch.nn import functional
+
+        from serrm.training.cross_entropy import mean_over_labels
+
+        logits, targets = step.output.logits.double(), step.targets
+        is_possible, is_target = logits.isfinite(), functional.one_hot(targets, logits.shape[-1])
+        possible = torch.where(is_possible, logits, 0)
+        cells = functional.binary_cross_entropy_with_logits(possible, is_target.double(), reduction="none")
+        means = torch.where(is_possible, cells, 0).sum(-1) / is_possible.sum(-1)
+        whole = functional.cross_entropy(logits.transpose(1, 2), targets, reduction="none")
+        return mean_over_labels((means + self.cross_entropy * whole).float(), targets)
+
+    def probabilities(self, logits: "Tensor") -> "Tensor":
+        """The sigmoids of the logits, normalised."""
+        kept = logits.double().sigmoid()
+        return (kept / kept.sum(-1, keepdim=True)).float()
+
+
 class Softmax(LossSettings):
     """Softmax cross-entropy, rounded from float64, so that its bits do not depend on the processor.
 
@@ -71,14 +128,15 @@ class Softmax(LossSettings):
     smoothing: float = Field(default=0.0, ge=0, lt=1)
     """`softmax`: share of a label that is spread evenly over the symbols that the model can predict."""
 
-    def losses(self, logits: "Tensor", targets: "Tensor") -> "Tensor":
+    def losses(self, step: "SupervisionStep") -> "Tensor":
         """−log of the target's softmax probability, averaged over the labelled positions; labels may be smoothed."""
         import torch
         from torch.nn import functional
 
         from serrm.training.cross_entropy import PAD, mean_over_labels
 
-        cells = logits.double().transpose(1, 2)
+        targets = step.targets
+        cells = step.output.logits.double().transpose(1, 2)
         losses = functional.cross_entropy(cells, targets, reduction="none", ignore_index=PAD)
         if self.smoothing:
             logs, is_possible = cells.log_softmax(1), cells.isfinite()
@@ -95,6 +153,8 @@ LOSSES: Final = Entries[type[LossSettings]](
     {
         "stablemax": Stablemax,
         "softmax": Softmax,
+        "winner": Winner,
+        "elimination": Elimination,
     }
 )
 

@@ -31,9 +31,9 @@ from serrm.core.provenance import package_hash
 from serrm.kernels.accelerate import accelerate
 from serrm.kernels.precision import EXACT, arithmetic, arithmetic_kind, resolved_precision
 from serrm.models.build import build_model
-from serrm.models.flops import flops
 from serrm.models.recurrence import RecurrentModel, num_parameters
 from serrm.training import checkpoint as ckpt
+from serrm.training.flops import training_flops
 from serrm.training.identity import (
     IDENTITY,
     LOCK,
@@ -185,7 +185,8 @@ class TrainingRun:
             model,
             allows_native=execution.native,
             compiles=self.compiles,
-            allows_graphs=execution.micro_batch is None,  # every piece would record graphs of its own
+            # Every piece would record its graphs, and a second backward pass overwrite the gradients of the first.
+            allows_graphs=execution.micro_batch is None and run.train.steps_per_update == 1,
         )
         self.precision: str = processes.collect(resolved_precision(run.train.precision, self.device))[0]
         self.arithmetic = arithmetic(model, self.precision)
@@ -296,21 +297,16 @@ class TrainingRun:
         )
 
     def _flops(self) -> int:
-        """FLOPs of the steps so far, each with the cycles of its phase in the curriculum."""
-        trainer, run = self.trainer, self.settings
-        stream, num_left, total = trainer.stream, trainer.step, 0
-        for num_steps, phase in run.train.depths(trainer.num_optimiser_steps):
-            cycles = {} if phase is None else {"h_cycles": phase.h_cycles, "l_cycles": phase.l_cycles}
-            flops_of_supervision_step = flops(
-                run.model.model_copy(update=cycles),
-                run.train.halting,
-                num_symbols=stream.num_symbols,
-                num_positions=stream.side**2,
-                num_special=stream.num_special,
-            )
-            total += min(num_left, num_steps) * run.train.batch_size * flops_of_supervision_step
-            num_left -= min(num_left, num_steps)
-        return total
+        """FLOPs of the steps so far."""
+        trainer, stream = self.trainer, self.trainer.stream
+        return training_flops(
+            self.settings,
+            trainer.step,
+            trainer.num_optimiser_steps,
+            num_symbols=stream.num_symbols,
+            num_positions=stream.side**2,
+            num_special=stream.num_special,
+        )
 
     def measured(self) -> dict[str, Any]:
         """The content of measured.json: seconds, speed and memory of the run, on which no result depends.

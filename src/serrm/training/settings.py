@@ -107,10 +107,24 @@ class TrainSettings(Settings):
     """Shallower phases at the start of training, in order; after them the model's cycles (CGAR, arXiv:2511.08653); an
     extension."""
 
+    noise: float = Field(default=0.0, ge=0)
+    """Scale of normal numbers added to the state before each supervision step, drawn by seed, step and slot; an
+    extension."""
+    steps_per_update: PositiveInt = 1
+    """Supervision steps that an optimiser step takes, whose gradients it averages; an extension."""
+    updates_per_step: PositiveInt = 1
+    """Optimiser steps that take the same supervision step, each at its weights; an extension."""
+
     @model_validator(mode="after")
     def _has_one_length(self) -> "TrainSettings":
         if (self.epochs is None) == (self.steps is None):
             raise ValueError(f"give either epochs or steps, got epochs={self.epochs} and steps={self.steps}")
+        return self
+
+    @model_validator(mode="after")
+    def _has_one_kind_of_update(self) -> "TrainSettings":
+        if self.updates_per_step > 1 and self.steps_per_update > 1:
+            raise setting_error(("updates_per_step",), "needs steps_per_update: 1", self.updates_per_step)
         return self
 
     @model_validator(mode="after")

@@ -81,9 +81,10 @@ class Slots:
         rows = to_device(rows, device)
         for part, new in zip((self.tokens, self.targets, self.task_types), examples, strict=True):
             part[rows] = to_device(torch.from_numpy(new), device).to(part.dtype)
-        initial = model.initial_state(1, self.tokens.shape[1], stream.num_symbols, self.state[0].dtype)
-        for part, vector in zip(self.state, initial, strict=True):
-            part[rows] = vector
+        dtype, num_positions = self.state[0].dtype, self.tokens.shape[1]
+        initial = model.initial_state(len(rows), num_positions, stream.num_symbols, dtype, first=start)
+        for part, new in zip(self.state, initial, strict=True):
+            part[rows] = new
 
     def pieces(self, size: int | None) -> Iterator[Piece]:
         """Yield this process's slots, at most `size` at a time; all at once if None."""
