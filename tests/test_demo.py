@@ -5,6 +5,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
+from http.client import HTTPConnection
+from urllib.error import URLError
+from urllib.request import urlopen
 
 import pytest
 from selenium import webdriver
@@ -67,6 +71,17 @@ def address() -> Iterator[str]:
     yield f"http://127.0.0.1:{port}"
     server.terminate()
     server.wait()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("header", [("Content-Length", "60000000"), ("Transfer-Encoding", "chunked")])
+def test_a_long_request_is_refused_before_it_is_read(address: str, header: tuple[str, str]) -> None:
+    WebDriverWait(address, 180, ignored_exceptions=[URLError]).until(urlopen)
+    with closing(HTTPConnection(address.removeprefix("http://"), timeout=60)) as connection:
+        connection.putrequest("POST", "/gradio_api/queue/join")
+        connection.putheader(*header)
+        connection.endheaders()
+        assert connection.getresponse().status == 413
 
 
 class Page:

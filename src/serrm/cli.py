@@ -165,9 +165,9 @@ def demo(
 
     Example: serrm demo --port 7860
     """
-    from serrm.demo import page
+    from serrm.demo import LIMITS, page
 
-    page().launch(server_name=host, server_port=port)
+    page().launch(server_name=host, server_port=port, **LIMITS)
 
 
 for command in (

@@ -3,8 +3,8 @@
 The puzzle is the text in the page's text box. demo.js edits this text when a cell of the grid is clicked or a key is
 pressed, and every change of the text redraws the grid.
 
-The page also runs as a Hugging Face Space, with `from serrm.demo import page; page().launch()` in `app.py`, and
-`serrm[demo]` in `requirements.txt`.
+The page also runs as a Hugging Face Space, with `from serrm.demo import LIMITS, page; page().launch(**LIMITS)` in
+`app.py`, and `serrm[demo]` in `requirements.txt`.
 """
 
 import logging
@@ -21,6 +21,10 @@ import gradio as gr
 import numpy as np
 import torch
 from jaxtyping import Bool, Float32
+from starlette.datastructures import Headers
+from starlette.middleware import Middleware
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from serrm.drawing.puzzles import DrawnPuzzle, Panel, cell_of
 from serrm.drawing.svg import grid_svg
@@ -39,8 +43,28 @@ RECORDS: Final = [task for task in TASKS.values() if isinstance(task, GridTask) 
 SAMPLES: Final = {name: sample for record in RECORDS for name, sample in record.samples.items()}
 HINTS = "Click a square, then type a symbol or press one below it.", "Click squares to draw."
 MAX_CHARACTERS: Final = 100_000  # of the text
+MAX_BODY: Final = 2**20  # bytes of a request, whose text may have several bytes per character
 PAUSE = 0.3  # seconds per step of the first attempt
 SURE, UNSURE = (169, 209, 234), (243, 190, 110)
+
+
+class BodyLimit:
+    """Refusal of requests with too long a body, before it is read: reading 60 MB would make the page stand still."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = Headers(scope=scope) if scope["type"] == "http" else Headers()
+        length = headers.get("content-length", "0")
+        if "transfer-encoding" in headers or not length.isdecimal() or int(length) > MAX_BODY:
+            response = PlainTextResponse(f"a request may have {MAX_BODY:,} bytes\n", 413)
+            await response(scope, receive, send)
+        else:
+            await self.app(scope, receive, send)
+
+
+LIMITS: Final = {"app_kwargs": {"middleware": [Middleware(BodyLimit)]}}  # options of `page().launch`
 
 
 class Frame(NamedTuple):
