@@ -45,7 +45,9 @@ def unpacked(content: bytes, path: PurePosixPath, depth: int = 0) -> Iterator[Do
 
 def _opened(content: bytes, depth: int) -> Any:
     """The text, array or table in the bytes of a file, or the names and contents of an archive."""
-    _check_size(len(content) if depth <= MAX_DEPTH else MAX_BYTES + 1)
+    if depth > MAX_DEPTH:
+        raise ValueError("archives within archives")
+    _check_size(len(content))
     if content.startswith(GZIP):
         return _opened(gzip.GzipFile(fileobj=io.BytesIO(content)).read(MAX_BYTES + 1), depth + 1)
     if content.startswith(ZIP):
@@ -57,7 +59,7 @@ def _opened(content: bytes, depth: int) -> Any:
 
 def _check_size(num_bytes: int) -> None:
     if num_bytes > MAX_BYTES:
-        raise ValueError(f"more than {MAX_BYTES // 2**20} MB unpacked, or archives within archives")
+        raise ValueError(f"more than {MAX_BYTES // 2**20} MB unpacked; split it, as by split -l 1000000")
 
 
 def _members(archive: zipfile.ZipFile) -> Iterator[tuple[str, bytes]]:
