@@ -78,6 +78,11 @@ def test_values_of_every_shape_and_kind(value: Any, num: int | None) -> None:
     assert numbers_of(questions_of(value)) == expected
 
 
+def test_tables_of_pyarrow() -> None:
+    table = pytest.importorskip("pyarrow").table({"puzzle": LINES, "solution": [None] * 4})
+    assert numbers_of(questions_of(table)) == NUMBERS.tolist()
+
+
 def test_tables_of_pandas() -> None:
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"puzzle": LINES, "rating": [1, 2, pandas.NA, 4], "solution": [np.nan] * 4})
@@ -85,6 +90,8 @@ def test_tables_of_pandas() -> None:
     assert numbers_of(questions_of([[cell or pandas.NA for cell in row] for row in GRID.tolist()])) == [
         NUMBERS[0].tolist()
     ]
+    with pytest.raises(ValueError, match="two columns"):
+        list(questions_of(pandas.DataFrame([LINES[:2]], columns=["puzzle", "puzzle"])))
 
 
 @pytest.mark.parametrize(

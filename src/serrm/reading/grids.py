@@ -19,11 +19,17 @@ def plain(value: Any) -> Any:
 
     A data frame becomes a dict of columns. ValueError for a tensor without numbers.
     """
-    if isinstance(value, Mapping) or hasattr(value, "columns"):
-        return {str(key): plain(value[key]) for key in getattr(value, "columns", value)}
-    if hasattr(value, "tolist"):
+    names = getattr(
+        value, "column_names", getattr(value, "columns", None)
+    )  # of pyarrow, and of other data frames
+    if isinstance(value, Mapping) or names is not None:
+        keys = [*(value if names is None else names)]
+        if len({*map(str, keys)}) < len(keys):
+            raise ValueError(f"two columns of the same name: {shorten(', '.join(map(str, keys)))}")
+        return {str(key): plain(value[key]) for key in keys}
+    if convert := getattr(value, "tolist", getattr(value, "to_pylist", None)):
         try:
-            value = value.tolist()
+            value = convert()
         except (RuntimeError, TypeError) as error:
             raise ValueError(f"a tensor without numbers: {str(error).splitlines()[0]}") from None
     if hasattr(value, "__iter__") and not isinstance(value, str | bytes | set | frozenset):

@@ -147,11 +147,12 @@ def _rows_at(lines: Sequence[str], start: int, blank: str, place_of: PlaceOf) ->
         row = line if is_of_maze else BETWEEN_SIGNS.sub("", line)
         is_row_of_blanks = is_of_maze or ({*row} == {blank} and len(row) == side)
         if is_row_of_blanks or not is_ruling(line) or side < 3:
-            if len(row) != side or not 3 <= side <= MAX_SIDE:
+            if not 3 <= side <= MAX_SIDE:
+                raise ValueError(f"{place_of(index)}: neither a puzzle nor a row: {shorten(line)}; {FORMS}")
+            if len(row) != side:
                 place = place_of(min(index, len(lines) - 1))
-                raise ValueError(
-                    f"{place}: {len(row)} signs, the first row having {side}: {shorten(line)}; {FORMS}"
-                )
+                size = f"{len(row)} signs" if index < len(lines) else f"the end after {len(rows)} rows"
+                raise ValueError(f"{place}: {size}, the first row having {side}: {shorten(line)}; {FORMS}")
             rows[place_of(index)] = row
         index += 1
     return rows, index

@@ -17,19 +17,11 @@ QUESTION_NAMES: Final = (
     *("question", "puzzle", "puzzles", "quizzes", "quiz", "grid", "sudoku", "board", "givens", "problem", "maze"),
 )  # fmt: skip
 ANSWER_NAMES: Final = ("answer", "answers", "solution", "solutions", "solved")
-RULE_NAMES: Final = ("type", "variant", "rule", "constraint", "region", "cage")  # also with an s
+RULE_NAMES: Final = ("type", "variant", "rule", "constraint", "region", "cage", "diagonal")  # also with an s
 PLAIN: Final = (
-    "sudoku",
-    "plain",
-    "plain sudoku",
-    "classic",
-    "classic sudoku",
-    "standard",
-    "none",
-    "puzzle",
-    "maze",
-)
-
+    *("sudoku", "plain", "plain sudoku", "classic", "classic sudoku", "standard", "none", "puzzle", "maze"),
+    *("false", "no", "0"),
+)  # fmt: skip
 
 Header = tuple[int, str, list[str]]  # the index of the line below, the delimiter and the names
 
@@ -58,9 +50,11 @@ def questions_of_csv(header: Header, lines: Sequence[str], place_of: PlaceOf) ->
     try:
         for fields in rows:
             place, end = place_of(end), start + rows.line_num
-            if len(fields) == num and any(fields):
+            if not any(fields) or (len(fields) == 1 and is_comment(fields[0])):
+                continue
+            if len(fields) == num:
                 yield from questions_of_row(dict(zip(names, fields, strict=True)), place)
-            elif any(fields) and not (len(fields) == 1 and is_comment(fields[0])):
+            else:
                 reason = f"{len(fields)} fields in a table of {num} different columns"
                 raise ValueError(f"{place}: {reason}: {shorten(delimiter.join(fields))}")
     except csv.Error as error:
