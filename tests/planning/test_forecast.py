@@ -179,8 +179,21 @@ def test_a_busy_machine_is_said_in_one_line(
         caplog.clear()
         monkeypatch.setattr("os.getloadavg", lambda load=load: (load, load, load))
         rate_of(params, stages, Execution(device="cpu", threads=1), None)
-        lines = [record.message for record in caplog.records if record.name == "serrm.planning.forecast"]
+        lines = [record.message for record in caplog.records if record.name == "serrm.planning.trial"]
         assert len(lines) == num_lines and all("99.5" in line for line in lines)
+
+
+def test_a_run_that_cannot_fit_is_warned_of(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("os.getloadavg", lambda: (0.0, 0.0, 0.0))
+    stages = stages_of(params := profile("ci"), ROOT)
+    for memory, num_lines in ((10**8, 1), (10**12, 0)):
+        caplog.clear()
+        monkeypatch.setattr("serrm.planning.trial.usable_memory", lambda memory=memory: memory)
+        rate_of(params, stages, Execution(device="cpu", threads=1), None)
+        lines = [record.message for record in caplog.records if record.name == "serrm.planning.trial"]
+        assert len(lines) == num_lines and all("micro_batch in machine.yaml" in line for line in lines)
 
 
 @pytest.mark.parametrize(

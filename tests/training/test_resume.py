@@ -239,7 +239,9 @@ def test_a_second_signal_acts_as_usual() -> None:
 def test_the_time_budget_counts_what_comes_before_the_first_step(
     make_run: MakeRun, arrays: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(TrainingRun, "_log_estimate", lambda self: time.sleep(0.6))  # as compiling takes it
+    monkeypatch.setattr(
+        "serrm.training.run.warm_up", lambda trainer: time.sleep(0.6)
+    )  # as compiling takes it
     with pytest.raises(Interrupted, match="stopped at step 1 of 6"):
         run(make_run(), arrays, tmp_path, Execution(device="cpu", max_seconds=0.5))
 

@@ -1,8 +1,6 @@
 """A run leaves its checkpoint, refuses what cannot come out well, and may begin with another run's weights."""
 
 import json
-import logging
-import re
 import socket
 from pathlib import Path
 from typing import Any
@@ -18,7 +16,6 @@ from serrm.core.files import file_names, hash_file
 from serrm.kernels import precision
 from serrm.models.flops import flops
 from serrm.training import checkpoint as ckpt
-from serrm.training import trial
 from serrm.training.loop import Record
 from serrm.training.run import Interrupted, TrainingRun
 from tests import conftest
@@ -35,13 +32,10 @@ from tests.training.running import (
 )
 
 
-def test_success_leaves_a_checkpoint_with_snapshots(
-    make_run: MakeRun, arrays: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_success_leaves_a_checkpoint_with_snapshots(make_run: MakeRun, arrays: Path, tmp_path: Path) -> None:
     settings = make_run(train={"steps": 6, "log_every": 2, "snapshots": 3})
-    with pytest.raises(Interrupted), caplog.at_level(logging.INFO):
+    with pytest.raises(Interrupted):
         run(settings, arrays, tmp_path, on_record=stop_at(4))
-    assert re.search(r"needs about \d+\.\d GB and [\d.e-]+ s per step: \d+ s for 6 steps", caplog.text)
     (folder,) = (tmp_path / "scratch").iterdir()
     at_stop = ckpt.read_weights(folder / "step_000000004")
     target = run(settings, arrays, tmp_path)
@@ -121,15 +115,6 @@ def test_an_explosion_stops_with_the_last_good_checkpoint(
     (folder,) = (tmp_path / "scratch").iterdir()
     good = ckpt.latest_sound(folder)
     assert good is None or str(good) in str(caught.value)
-
-
-def test_what_cannot_fit_is_refused_in_one_line(
-    make_run: MakeRun, arrays: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(trial, "total_memory", lambda device: 10**8)
-    with pytest.raises(ValueError, match=r"\d\.\d GB.*\b0\.1 GB: .*\bmicro_batch in machine\.yaml"):
-        run(make_run(), arrays, tmp_path)
-    assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.parametrize("chosen", ["bfloat16", "float32"])

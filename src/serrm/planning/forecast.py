@@ -8,15 +8,12 @@ numbers of examples and test inputs are estimates.
 
 import heapq
 import json
-import logging
 import math
-import os
 from collections import Counter, defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from time import process_time
 from typing import TYPE_CHECKING
 
 from serrm.config import Params
@@ -33,14 +30,9 @@ from serrm.training.settings import RunSettings
 
 if TYPE_CHECKING:
     from serrm.models.recurrence import RecurrentModel
-    from serrm.training.loop import Trainer
 
-# Seconds that a stage takes besides its FLOPs, for DVC, imports, MLflow, the trial step, reading and writing.
+# Seconds that a stage takes besides its FLOPs, for DVC, imports, reading and writing.
 COMPUTING_SECONDS, DATA_SECONDS = 5.0, 1.5
-MAX_BATCH = 32  # puzzles per batch in the trials
-NUM_TRIALS, TRIAL_SECONDS = 5, 0.2
-
-log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -190,62 +182,21 @@ def ready_runs(stages: Stages) -> list[str]:
 def rate_of(params: Params, stages: Stages, execution: Execution, tflops: float | None) -> tuple[float, str]:
     """FLOPs per second and their source: `tflops`, or the best of a few training steps of the longest stage.
 
-    The rate is that of an idle machine; one that other work keeps busy is logged. It is infinite if no stage has FLOPs.
+    The rate is that of an idle machine, and infinite if no stage has FLOPs.
     """
     if tflops is not None:
         return 1e12 * tflops, f"at {tflops:g} TFLOP/s"
     flops = {name: stage.flops for name, stage in stages.items() if stage.flops}
     if not flops:
         return math.inf, "nothing to train or score"
-    from serrm.arrays.stream import random_stream
-    from serrm.core.devices import prepare_device
-    from serrm.kernels.accelerate import accelerate
-    from serrm.kernels.precision import resolved_precision
-    from serrm.training.loop import Trainer
-    from serrm.training.run import build_run_model
+    from serrm.planning.trial import check_memory, open_trial, seconds_of_puzzle
 
-    longest_stage = max(flops, key=lambda name: flops[name])
-    run_settings = params.run_settings(stages[longest_stage].run)
-    device = prepare_device(execution.device, execution.threads)
-    side, train = params.counts(run_settings.data_set).side, run_settings.train
-    precision = resolved_precision(train.precision, device)
-    changes = {"precision": precision, "batch_size": min(train.batch_size, MAX_BATCH)}
-    settings = train.model_copy(update=changes)
-    tokens = alphabet(run_settings.task, side)
-    stream = replace(random_stream(side, tokens.num_symbols), num_special=len(tokens.special))
-    model = build_run_model(run_settings, stream).to(device).train()
-    accelerate(model, allows_native=execution.native)  # not compiled, because compiling would take longer
-    trainer = Trainer(model, stream, settings, run_settings.seed, micro_batch=execution.micro_batch)
-    load, processors = os.getloadavg()[0], os.cpu_count() or 1
-    if load > processors / 2:
-        busy = f"this machine is busy (load average {load:.1f}, {processors} processors)"
-        log.warning(f"{busy}: the forecast is that of an idle one")
-    rate = _step_flops(run_settings, side, settings.halting) / _seconds_of_puzzle(trainer)
-    return rate, f"this machine does about {with_prefix(rate)}FLOP/s in {settings.precision}"
-
-
-def _seconds_of_puzzle(trainer: "Trainer") -> float:
-    """Seconds of a training step per puzzle, the best of some trials.
-
-    On a CPU they are the process's own seconds per thread, which do not count those of other processes.
-    """
-    import torch
-
-    from serrm.core.devices import seconds_of
-    from serrm.training.trial import trial_size, try_step
-
-    device = trainer.model.initial.device
-    # The first step allocates memory and loads kernels, and other processes may interrupt one.
-    num = max(trial_size(trainer, TRIAL_SECONDS) for _ in range(NUM_TRIALS))
-
-    def trial() -> float:
-        if device.type != "cpu":
-            return seconds_of(lambda: try_step(trainer, num), device)
-        start = process_time()
-        try_step(trainer, num)
-        return (process_time() - start) / torch.get_num_threads()
-
-    return min(trial() for _ in range(NUM_TRIALS)) / num
+    run_settings = params.run_settings(stages[max(flops, key=lambda name: flops[name])].run)
+    side = params.counts(run_settings.data_set).side
+    trainer = open_trial(run_settings, side, execution)
+    check_memory(trainer, run_settings, execution.micro_batch)
+    rate = _step_flops(run_settings, side, run_settings.train.halting) / seconds_of_puzzle(trainer)
+    return rate, f"this machine does about {with_prefix(rate)}FLOP/s in {trainer.settings.precision}"
 
 
 def summary(profile: str, stages: Stages, rate: float, source: str, jobs: int = 1) -> str:

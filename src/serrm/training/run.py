@@ -48,7 +48,7 @@ from serrm.training.log import Record, TrainingLog
 from serrm.training.loop import Trainer
 from serrm.training.scratch import SETTINGS, write_facts
 from serrm.training.settings import CheckpointConfig, RunSettings, TrainingFacts
-from serrm.training.trial import estimate
+from serrm.training.trial import warm_up
 
 log = logging.getLogger(__name__)
 MEASURED_FILE = "measured.json"  # the seconds, memory and device of the run so far, there too
@@ -219,7 +219,8 @@ class TrainingRun:
         """Train until the last step, a stop request or time `end` of time.monotonic(); always leave a checkpoint."""
         trainer, is_first = self.trainer, self.processes.is_first
         training_log = TrainingLog(self.folder, self.records) if is_first else None
-        self._log_estimate()
+        if trainer.step < trainer.num_optimiser_steps:
+            warm_up(trainer)
         seconds_before, start = self.seconds, time.monotonic()
         saved = start  # when the last checkpoint was complete
         writing = 0.0  # seconds that it took to write
@@ -328,11 +329,6 @@ class TrainingRun:
     def _speed(self) -> float:
         """Puzzle-steps per second."""
         return self.trainer.step * self.settings.train.batch_size / max(self.seconds, 1e-9)
-
-    def _log_estimate(self) -> None:
-        """Log the memory and time of the remaining steps, or refuse a run that does not fit."""
-        if num_steps := self.trainer.num_optimiser_steps - self.trainer.step:
-            log.info("%s needs about %s", self.settings.name, estimate(self.trainer, num_steps))
 
     def _write_snapshot(self) -> None:
         trainer, loss = self.trainer, float(self.records[-1]["loss"])
