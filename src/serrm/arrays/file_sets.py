@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import UInt8
 
-from serrm.arrays.stream import METADATA
+from serrm.arrays.stream import METADATA, PuzzleArrays
 from serrm.core.files import new_directory, write_array, write_json
 from serrm.puzzles.raw import Tokens
 from serrm.puzzles.tasks import grid_task
@@ -24,35 +24,47 @@ from serrm.reading.reader import read_file
 
 
 def write_test_set(file: Path, target: Path, entry: str, task: str, num_puzzles: int | None = None) -> None:
-    """Write the puzzles of a file, or the first `num_puzzles` of them, as arrays of a task on square grids.
+    """Write the test sets of a file's first `num_puzzles` puzzles as arrays; after a ValueError nothing is left."""
+    sets = read_test_sets(file, entry, task, num_puzzles)
+    with new_directory(target) as folder:
+        for puzzles in sets:
+            (folder / puzzles.name).mkdir()
+            write_array(folder / puzzles.name / "questions.npy", puzzles.questions)
+            write_array(folder / puzzles.name / "answers.npy", puzzles.answers)
+        sizes = {puzzles.name: {"num_puzzles": len(puzzles), "side": puzzles.side} for puzzles in sets}
+        write_json(folder / METADATA, {"task": task, "sets": sizes})
+
+
+def read_test_sets(file: Path, entry: str, task: str, num_puzzles: int | None = None) -> list[PuzzleArrays]:
+    """Read the puzzles of a file, or the first `num_puzzles`, as a test set per grid size of a task on square grids.
 
     A puzzle without an answer gets its solution by the task's exact method. On mazes this is one of the shortest paths.
 
     Raises:
         ValueError: a puzzle is of another task, an answer may not be a label (`GridTask.wrong_label`), or the exact
             method finds no solution or more than one of a puzzle without an answer. The message is one line with the
-            place in the file; nothing is left behind.
+            place in the file.
     """
     by_side: dict[int, list[Question]] = {}
     for question in read_file(file)[:num_puzzles]:
         if question.task != task:
             raise ValueError(f"{question.place}: not a puzzle of {task}: {shorten(question.text)}")
         by_side.setdefault(question.side, []).append(question)
-    with new_directory(target) as folder:
-        sets: dict[str, dict[str, int]] = {}
-        for side, questions in sorted(by_side.items()):
-            name = entry if len(by_side) == 1 else f"{entry}_{side}x{side}"
-            (folder / name).mkdir()
-            for part, tokens in zip(("questions", "answers"), token_grids(questions, task), strict=True):
-                write_array(folder / name / f"{part}.npy", tokens)
-            sets[name] = {"num_puzzles": len(questions), "side": side}
-        write_json(folder / METADATA, {"task": task, "sets": sets})
+    return [
+        PuzzleArrays(
+            entry if len(by_side) == 1 else f"{entry}_{side}x{side}",
+            side,
+            *token_grids(questions, task),
+            task,
+        )
+        for side, questions in sorted(by_side.items())
+    ]
 
 
 def token_grids(
     questions: Sequence[Question], task: str
 ) -> tuple[UInt8[np.ndarray, "N I"], UInt8[np.ndarray, "N I"]]:
-    """Questions and answers of one size as tokens. ValueError: see `write_test_set`."""
+    """Questions and answers of one size as tokens. ValueError: see `read_test_sets`."""
     record, labels = grid_task(task), list[Tokens]()
     layout = "".join(f": {words}" for words in [record.layout(questions[0].side)] if words)
     grids = np.stack([question.cells.reshape(-1) for question in questions])

@@ -10,11 +10,6 @@ import typer
 from serrm.commands.solve import CHECKPOINT_HELP, DEVICE
 
 Dtype = StrEnum("Dtype", ["float32", "bfloat16"])
-REMARKS = {
-    "num_answers_computed": "puzzles without an answer in the file, which an exact method solved",
-    "num_without_solution": "puzzles left out, because they have no solution",
-    "num_left_out": "test inputs left out, because they have no answer or no task type",
-}
 
 
 def evaluate(
@@ -68,7 +63,7 @@ def evaluate(
         if name in scored and metric.is_listed
     }
     headings = [f"{metric.short} {metric.statistic.sign}".rstrip() for metric in metrics.values()]
-    lines, remarks = table("grid", "puzzles", "steps", *headings), []
+    lines = table("set", "puzzles", "steps", *headings)
     for name, entry in sets.items():
         for step, values in entry.get("steps", {}).items():
             is_first = step == next(iter(entry["steps"]))
@@ -78,16 +73,9 @@ def evaluate(
             )
             lines.add_row(*((name, str(entry["num_puzzles"])) if is_first else ("", "")), step, *texts)
         lines.add_section()
-        remarks += [f"{name}: left out: {entry['reason']}"] if "reason" in entry else []
-        remarks += [f"{name}: {entry['layout']}"] if "layout" in entry else []
-        remarks += [f"{name}: {text}: {entry[key]}" for key, text in REMARKS.items() if entry.get(key)]
-        remarks += [
-            f"{name}: solved after {step} steps by another solution than the answer in the file: {num}"
-            for step, num in entry.get("num_other_solutions", {}).items()
-            if num
-        ]
     screen = console()
     screen.print(f"{puzzles} with {checkpoint}: scores with 95% intervals", markup=False, soft_wrap=True)
     screen.print(lines)
-    for remark in remarks:
-        screen.print(remark, markup=False, soft_wrap=True)
+    for name, entry in sets.items():
+        if "reason" in entry:
+            screen.print(f"{name}: left out: {entry['reason']}", markup=False, soft_wrap=True)
