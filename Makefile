@@ -6,8 +6,7 @@
 # make test-plain: the numeric tests as on a CPU with AVX2 only, the kernel tests as on a CPU without AMX.
 # make test-slow: tests that take more than a few seconds.
 # make faults: update the table of benchmarks/faults.md.
-# make docs: update docs/params.md from the settings classes, the picture of the ARC rules, and the counted FLOPs of the
-# paper's runs.
+# make docs: update docs/params.md from the settings classes, and the picture of the ARC rules.
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
@@ -85,7 +84,6 @@ faults: $(READY)
 docs: $(READY)
 	$(BIN)/python docs/params_reference.py
 	$(BIN)/python docs/arc_rules.py
-	$(BIN)/python docs/paper_costs.py
 
 ui: $(READY)
 	$(BIN)/serrm ui

@@ -19,7 +19,7 @@ from serrm.core.project import git
 from serrm.models.flops import flops
 from serrm.reporting.claims import judge, overall
 from serrm.reporting.paper import load_paper
-from tests.reporting.conftest import COST, read_made, report_of, set_rate, skip_if_run_since
+from tests.reporting.conftest import known_cost, read_made, report_of, set_rate, skip_if_run_since
 
 ROOT = Path(__file__).parents[2]
 
@@ -119,7 +119,9 @@ def test_the_estimates_of_the_peers_are_what_their_settings_give():
     with (ROOT / FOLDER / "peers.csv").open(encoding="utf-8") as file:
         flops_of = {row["system"]: float(row["training FLOPs"]) for row in csv.DictReader(file)}
     assert flops_of["TRM trained winner-take-all"] == 6 * 60 / 48 * flops_of["TRM with Muon, four seeds"]
-    assert flops_of["TRM with noise (PTRM)"] == pytest.approx(COST("sudoku", "trm_mlp").flops, rel=0.005)
+    assert flops_of["TRM with noise (PTRM)"] == pytest.approx(
+        known_cost("sudoku", "trm_mlp").flops, rel=0.005
+    )
     assert estimates[" cross-entropy of weight 1"] == estimates[" 2,000 steps"] == 2 * estimates[" 8 loops"]
 
 
@@ -129,7 +131,9 @@ def test_the_costs_of_the_paper_are_those_of_the_forecast():
     assert len(rows) == 40
     for row in rows:
         task, variant = re.fullmatch(r"(\w+?)-(\w+)-s0", row["run"]).groups()
-        assert float(row["training FLOPs"]) == pytest.approx(COST(task, variant).flops, rel=0.01), row["run"]
+        assert float(row["training FLOPs"]) == pytest.approx(known_cost(task, variant).flops, rel=0.01), row[
+            "run"
+        ]
 
 
 @pytest.fixture
@@ -163,7 +167,7 @@ def test_a_table_has_a_row_per_model_for_the_paper_and_every_profile(two_profile
         == "45.09 (40.28–49.99)"
     )
     assert rows_by_run["TRM", "`other`"]["Maze"].startswith("70.00")
-    cost = COST("arc_agi_1", "se_rrm").flops
+    cost = known_cost("arc_agi_1", "se_rrm").flops
     share, half = (
         float(
             re.search(r"ARC-AGI-1 \S+ \(1/([\d,]+)\)", rows_by_run["SE-RRM", of]["Training FLOPs"])[

@@ -8,11 +8,9 @@ from pathlib import Path
 import pytest
 from pydantic import TypeAdapter
 
-from serrm.config import read_params
 from serrm.models.families import ModelSettings
 from serrm.models.flops import flops
-from serrm.reporting.paper import load_paper
-from serrm.reporting.paper_costs import paper_costs
+from serrm.reporting.paper import Cost, load_paper, paper_cost
 from serrm.reporting.recipes import setting_differences
 from serrm.reporting.report import Inputs, write_report
 from serrm.reporting.results import Report, grouped
@@ -21,7 +19,6 @@ from serrm.scoring.schema import Evaluation
 from serrm.training.log import write_training_log
 
 MADE = Path(__file__).parent / "made"
-COST = paper_costs(read_params(Path(__file__).parents[2] / "profiles/paper.yaml"))
 RUNS = [
     *(("sudoku", model, 0) for model in ("hrm", "trm", "se_rrm")),
     ("sudoku", "se_rrm", 1),
@@ -29,6 +26,13 @@ RUNS = [
     *(("maze", model, 0) for model in ("hrm", "trm", "se_rrm")),
     *(("arc_agi_1", model, 0) for model in ("trm", "se_rrm")),
 ]
+
+
+def known_cost(task: str, variant: str) -> Cost:
+    """The cost of a run of the paper that profile `paper` has."""
+    cost = paper_cost(task, variant)
+    assert cost is not None
+    return cost
 
 
 def named(runs):
@@ -51,9 +55,7 @@ def report_of(files):
     steps = {key: partial(flops, model.validate_python(values["model"])) for key, values in settings.items()}
     nums = {"sudoku": 1000, "maze": 1000, "arc_agi_1": 3988, "arc_agi_2": 5573}
     changes = {key: setting_differences(settings[key], paper[key], nums[key[0]]) for key in settings}
-    return Report(
-        "made", grouped(map(Evaluation.model_validate, files.values())), settings, changes, steps, cost=COST
-    )
+    return Report("made", grouped(map(Evaluation.model_validate, files.values())), settings, changes, steps)
 
 
 def write_made(folder):

@@ -1,42 +1,27 @@
-"""The committed counts of the paper's runs are what is counted now, and only used for the settings they follow from."""
+"""The costs of the paper's runs in paper.yaml are what the code counts for profile `paper`."""
 
 from pathlib import Path
 
-import pytest
-
-from serrm.config import Params, read_params
-from serrm.reporting import paper_costs
-from serrm.reporting.paper_costs import count, read_counted
-
-PAPER = Path(__file__).parents[2] / "profiles" / "paper.yaml"
+from serrm.config import read_params
+from serrm.models.flops import flops, num_parameters
+from serrm.puzzles.tasks import alphabet
+from serrm.reporting.paper import Cost, load_paper
 
 
-@pytest.fixture
-def paper() -> Params:
-    return read_params(PAPER)
-
-
-def test_the_committed_counts_are_those_of_the_code(paper: Params) -> None:
-    """`make docs` writes them."""
-    assert read_counted() == {
-        name: count(paper.run_settings(name), paper.counts(run.data_set).side)
-        for name, run in paper.runs.items()
-    }
-
-
-def test_edited_settings_are_counted_anew(paper: Params, monkeypatch: pytest.MonkeyPatch) -> None:
-    counted: list[str] = []
-
-    def noted(run: paper_costs.RunSettings, side: int) -> paper_costs.CountedRun:
-        counted.append(run.name)
-        return count(run, side)
-
-    monkeypatch.setattr(paper_costs, "count", noted)
-    before = paper_costs.paper_costs(paper)("sudoku", "se_rrm")
-    assert before and before.parameters == 1_970_176 and counted == []
-    values = paper.model_dump(mode="json")
-    values["models"]["se_rrm"]["layers"] *= 2
-    after = paper_costs.paper_costs(Params.model_validate(values))("sudoku", "se_rrm")
-    assert counted == ["sudoku-se_rrm-s0"]
-    assert after and after.parameters > before.parameters and after.flops > before.flops
-    assert paper_costs.paper_costs(paper)("sudoku", "unknown") is None
+def test_the_costs_of_the_paper_are_those_of_the_code() -> None:
+    paper = read_params(Path(__file__).parents[2] / "profiles" / "paper.yaml")
+    counted = {}
+    for name, entry in paper.runs.items():
+        run, counts = paper.run_settings(name), paper.counts(entry.data_set)
+        tokens = alphabet(run.task, counts.side)
+        sizes = {
+            "num_symbols": tokens.num_symbols,
+            "num_positions": counts.side**2,
+            "num_special": len(tokens.special),
+        }
+        num_samples = run.train.num_optimiser_steps(counts.num_train) * run.train.batch_size
+        counted[f"{entry.data_set}/{paper.variant(name)}"] = Cost(
+            parameters=num_parameters(run.model, **sizes),
+            flops=num_samples * flops(run.model, run.train.halting, **sizes),
+        )
+    assert load_paper().costs == counted

@@ -45,8 +45,8 @@ from serrm.reporting.tables import build_tables
 from serrm.scoring.metrics import MEAN, METRICS, Metric
 from serrm.scoring.schema import Evaluation, read_profile_scores, write_evaluation
 from tests.reporting.conftest import (
-    COST,
     MADE,
+    known_cost,
     paper_files,
     report_of,
     set_rate,
@@ -258,8 +258,8 @@ def test_headline_is_small_and_names_omitted_sets(report, made):
     lines = frame.set_index("Test puzzles")
     line = lines.loc["Sudoku: training FLOPs"]
     assert (line["SE-RRM"], line["se_rrm_wide"]) == ("7.1e12", "1.4e13"), "with those of its initial weights"
-    assert line["SE-RRM, paper"] == flops_text(COST("sudoku", "se_rrm").flops) == "1.2e18"
-    assert lines["SE-RRM, paper"]["Maze: training FLOPs"] == flops_text(COST("maze", "se_rrm").flops)
+    assert line["SE-RRM, paper"] == flops_text(known_cost("sudoku", "se_rrm").flops) == "1.2e18"
+    assert lines["SE-RRM, paper"]["Maze: training FLOPs"] == flops_text(known_cost("maze", "se_rrm").flops)
 
 
 @pytest.mark.parametrize(

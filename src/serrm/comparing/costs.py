@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from serrm.models.families import FAMILIES
 from serrm.puzzles.tasks import TASKS
 from serrm.reporting import figures
-from serrm.reporting.paper import load_paper, model_name
+from serrm.reporting.paper import load_paper, model_name, paper_cost
 from serrm.reporting.results import Report, headline_models, headline_score, total_flops, total_seconds
 from serrm.reporting.style import style
 from serrm.scoring.metrics import metrics_of
@@ -49,7 +49,7 @@ def _papers(report: Report) -> Iterator[CostPoint]:
         table = load_paper().score_tables[number]
         for row in table.rows:
             for key, entry in row.entries.items():
-                column, cost = table.columns[key], report.cost(table.columns[key].task, row.variant_of(key))
+                column, cost = table.columns[key], paper_cost(table.columns[key].task, row.variant_of(key))
                 is_main = column.metric == TASKS[column.task].main_metric
                 is_main &= number == "3" or column.set == "9x9"
                 if cost and entry.numbers and is_main and row.variant in FAMILIES:

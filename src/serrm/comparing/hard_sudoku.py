@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from serrm.models.families import FAMILIES
 from serrm.puzzles.sudoku.data import SUBSTITUTED
 from serrm.reporting import figures, formats
-from serrm.reporting.paper import load_paper, model_name
+from serrm.reporting.paper import load_paper, model_name, paper_cost
 from serrm.reporting.results import Report, over_seeds, score, search_score, total_flops
 from serrm.reporting.style import style
 
@@ -124,7 +124,7 @@ def _long_search(root: Path) -> FlopsPoint:
 def _papers(report: Report) -> Iterator[FlopsPoint]:
     table, key = load_paper().score_tables["1"], "9x9/fsr"
     for row in table.rows:
-        entry, cost = row.entries.get(key), report.cost("sudoku", row.variant)
+        entry, cost = row.entries.get(key), paper_cost("sudoku", row.variant)
         if cost and entry and entry.numbers:
             solved, *interval = map(float, entry.numbers)
             yield FlopsPoint(

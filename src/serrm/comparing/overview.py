@@ -4,7 +4,7 @@ Our profiles have different puzzles and lengths of training, so tables name the 
 training FLOPs per profile.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 import pandas as pd
@@ -23,8 +23,8 @@ from serrm.reporting.paper import (
     ScoreTable,
     data_set_name,
     load_paper,
+    paper_cost,
 )
-from serrm.reporting.paper_costs import Cost
 from serrm.reporting.paper_tables import Entry, by_set, describe_test_set, entries_of, paper_text
 from serrm.reporting.results import Report, total_flops
 from serrm.scoring.metrics import METRICS
@@ -113,13 +113,10 @@ def scores_section(number: str, paper_table: ScoreTable, reports: Sequence[Repor
     metrics = (
         dict.fromkeys(column.metric for column in paper_table.columns.values()) if number == "1" else [None]
     )
-    paper_cost = reports[0].cost  # the same in every report
     parts = [f"### Table {number}: {paper_table.title}"]
     for metric in metrics:
         keys = [key for key, column in paper_table.columns.items() if metric in (None, column.metric)]
-        rows = [
-            line for row in paper_table.rows for line in _rows(paper_table, row, keys, profiles, paper_cost)
-        ]
+        rows = [line for row in paper_table.rows for line in _rows(paper_table, row, keys, profiles)]
         if metric:
             parts.append(f"**{METRICS[metric].short}** ({METRICS[metric].name})")
         parts.append(markdown(pd.DataFrame(rows).fillna(DASH)))
@@ -137,14 +134,13 @@ def _rows(
     row: PaperRow,
     keys: Sequence[str],
     profiles: Profiles,
-    cost: Callable[[str, str], Cost | None],
 ) -> Iterator[dict[str, str]]:
     """The rows of one of the paper's models: the paper's numbers, then those of every profile that ran it."""
     model = row.name + (f" ({', '.join(row.attributes)})" if row.attributes else "")
     columns = {key: _heading(paper_table.columns[key]) for key in keys}
     texts = {columns[key]: paper_text(row.entries.get(key, PaperEntry())) for key in keys}
     if any(text != DASH for text in texts.values()):
-        flops = _paper_flops(paper_table, row, keys, cost)
+        flops = _paper_flops(paper_table, row, keys)
         yield {"Model": model, "Runs": "the paper"} | texts | {FLOPS: flops}
     for name, (report, entries) in profiles.items():
         of_row = {entry.key: entry for entry in entries if entry.row is row}
@@ -169,7 +165,7 @@ def _our_flops(report: Report, entries: Sequence[Entry]) -> str:
     for entry in entries:
         if entry.runs and entry.column.task not in texts:
             flops = total_flops(entry.runs[0], report)
-            cost = report.cost(entry.column.task, entry.variant)
+            cost = paper_cost(entry.column.task, entry.variant)
             texts[entry.column.task] = _share(flops, cost.flops) if cost else flops_text(flops)
     return _by_task(texts)
 
@@ -178,11 +174,10 @@ def _paper_flops(
     paper_table: ScoreTable,
     row: PaperRow,
     keys: Sequence[str],
-    cost: Callable[[str, str], Cost | None],
 ) -> str:
     """The training FLOPs of the paper's run behind a row, for every task; a dash if profile `paper` has no such run."""
     tasks = {paper_table.columns[key].task: row.variant_of(key) for key in keys}
-    costs = {task: cost(task, variant) for task, variant in tasks.items()}
+    costs = {task: paper_cost(task, variant) for task, variant in tasks.items()}
     return _by_task({task: flops_text(of_run.flops) for task, of_run in costs.items() if of_run})
 
 

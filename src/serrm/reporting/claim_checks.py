@@ -21,7 +21,7 @@ from serrm.reporting.claim_rules import (
     ahead,
 )
 from serrm.reporting.legal_guesses import legal_guesses
-from serrm.reporting.paper import Check, data_set_name, load_paper, model_name, set_name
+from serrm.reporting.paper import Check, data_set_name, load_paper, model_name, paper_cost, set_name
 from serrm.reporting.paper_tables import EASIER_BELOW, mean_blanks
 from serrm.reporting.results import (
     Report,
@@ -409,7 +409,7 @@ def parameters(report: Report, check: Check) -> Iterator[Part]:
     parameters of this profile's models, too, whose sizes may be chosen otherwise.
     """
     text = "By construction if the paper's settings give less than half of the parameters; fails if they give more."
-    costs = {model: cost.parameters for model in check.models if (cost := report.cost("sudoku", model))}
+    costs = {model: cost.parameters for model in check.models if (cost := paper_cost("sudoku", model))}
     if len(costs) < len(check.models):
         return
     first, *others = check.models

@@ -9,7 +9,15 @@ from serrm.inference.settings import HEADLINE_STEPS
 from serrm.puzzles.task import ArcTask
 from serrm.puzzles.tasks import TASKS
 from serrm.reporting.formats import NOTE_ON_SEEDS, flops_text, markdown
-from serrm.reporting.paper import CANNOT_EXTRAPOLATE, DASH, data_set_name, load_paper, model_name, puzzle_set
+from serrm.reporting.paper import (
+    CANNOT_EXTRAPOLATE,
+    DASH,
+    data_set_name,
+    load_paper,
+    model_name,
+    paper_cost,
+    puzzle_set,
+)
 from serrm.reporting.paper_tables import blanks_text, paper_text, set_in_column
 from serrm.reporting.results import (
     Report,
@@ -96,7 +104,7 @@ def _cost_lines(
             model_name(variant): f"{run.model_info.parameters:,}" for variant, run in run_of.items()
         }
         flops = {model_name(variant): flops_text(total_flops(run, report)) for variant, run in run_of.items()}
-        cost = report.cost(next(iter(run_of.values())).task, "se_rrm")
+        cost = paper_cost(next(iter(run_of.values())).task, "se_rrm")
         if cost and any(PAPERS_SE_RRM in row.texts for row in rows if row.data_set == data_set):
             parameters[PAPERS_SE_RRM], flops[PAPERS_SE_RRM] = f"{cost.parameters:,}", flops_text(cost.flops)
         if index == 0:

@@ -127,11 +127,19 @@ class PaperClaim(_Frozen):
     why_untested: str = ""
 
 
+class Cost(_Frozen):
+    """Size and cost of a training run: parameters without the task-type embeddings, and training FLOPs."""
+
+    parameters: int
+    flops: int
+
+
 class Paper(_Frozen):
-    """All tables by their number in the paper, and the claims."""
+    """All tables by their number in the paper, the claims, and the costs of runs by task and variant."""
 
     score_tables: dict[str, ScoreTable]
     claims: dict[str, PaperClaim]
+    costs: dict[str, Cost]
 
 
 @cache
@@ -139,6 +147,11 @@ def load_paper() -> Paper:
     """The paper's numbers, from the packaged paper.yaml."""
     text = files("serrm.reporting").joinpath("paper.yaml").read_text(encoding="utf-8")
     return Paper.model_validate(yaml.safe_load(text))
+
+
+def paper_cost(task: str, variant: str) -> Cost | None:
+    """Look up the cost of profile `paper`'s run; None if there is no such run."""
+    return load_paper().costs.get(f"{task}/{variant}")
 
 
 def data_set_name(data_set: str) -> str:

@@ -18,7 +18,6 @@ from serrm.config import RANDOM, Params
 from serrm.inference.settings import HEADLINE_STEPS
 from serrm.models.families import FAMILIES
 from serrm.puzzles.tasks import alphabet
-from serrm.reporting.paper_costs import Cost, paper_costs
 from serrm.reporting.recipes import ComposedSettings, Setting, setting_differences
 from serrm.scoring import intervals
 from serrm.scoring.intervals import Difference, newcombe_correlation
@@ -255,7 +254,6 @@ class Report:
     seconds: Mapping[str, float] = field(default_factory=dict)
     tuning: Sequence[Mapping[str, str]] = ()
     init: Mapping[str, str] = field(default_factory=dict)
-    cost: Callable[[str, str], Cost | None] = lambda task, variant: None
 
 
 def _flops(*args: Any, **sizes: int) -> int:
@@ -309,7 +307,6 @@ def make_report(
             num_examples = paper_params.counts(run.task).num_train
             from_paper[key] = setting_differences(composed, paper.model_dump(mode="json"), num_examples)
     init = {name: run.init for name, run in params.runs.items() if run.init != RANDOM}
-    cost = paper_costs(paper_params)
     times = read_study(root / TRAINING_TIMES, params.profile)
     return Report(
         params.profile,
@@ -321,7 +318,6 @@ def make_report(
         {row["run"]: float(row["seconds"]) for row in times},
         read_study(root / TUNING, params.profile),
         init,
-        cost,
     )
 
 
