@@ -30,7 +30,7 @@ LIMITED = {
     "choose_puzzles": ("data/ci/puzzles/sudoku/train.parquet",),
     "build_arrays": ("data/ci/arrays/sudoku/training/questions.npy",),
     "train": (f"data/ci/runs/{NAME}/model.safetensors", f"data/ci/runs/{NAME}/training_state.pt"),
-    "evaluate": (f"data/ci/predictions/{NAME}/examples.json",),
+    "evaluate": (f"data/ci/predictions/{NAME}/predictions.parquet",),
     "tabulate": ("reports/ci/tables/table1.md",),
 }
 TRACK = (sys.executable, "-m", "serrm.cli", "track")

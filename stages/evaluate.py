@@ -1,6 +1,6 @@
 """data/<profile>/runs → data/<profile>/scores/<run>.json: scores with intervals at every depth.
 
-Example predictions go to data/<profile>/predictions/<run>.
+Predictions for every puzzle go to data/<profile>/predictions/<run>/predictions.parquet.
 """
 
 import sys
@@ -39,11 +39,11 @@ def evaluate(
         check_origin(checkpoint, params.run_settings(name), arrays)
         mirror_meanwhile(layout.root)
         start = time.monotonic()
-        scores, gallery = evaluate_run(checkpoint, arrays, run, execution)
+        scores, predictions = evaluate_run(checkpoint, arrays, run, execution)
         if not is_first_of_torchrun():
             return
         inputs.check()
-        gallery.write(layout.predictions / name)
+        predictions.write(layout.predictions / name)
         write_evaluation(layout.scores / f"{name}.json", scores)
         seconds, weights = round(time.monotonic() - start, 1), scores.training.weights_sha256
         assert weights is not None

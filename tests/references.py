@@ -1,7 +1,7 @@
 """Slow, obvious answers about puzzles, puzzles to ask about, and files of stages, for tests of several packages."""
 
-from collections.abc import Mapping
-from itertools import islice
+from collections.abc import Mapping, Sequence
+from itertools import groupby, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,6 +18,7 @@ from serrm.puzzles.maze.data import iterate_mazes
 from serrm.puzzles.raw import Puzzle
 from serrm.puzzles.sudoku import search as sudoku_search
 from serrm.puzzles.sudoku.rules import are_solutions
+from serrm.scoring.predictions import PREDICTIONS, Rows, SetPredictions, write_predictions
 from serrm.scoring.schema import Evaluation
 
 # Of a stage's files: scores after a step, and a puzzle to look at.
@@ -31,6 +32,28 @@ EXAMPLE = {
     "answer": [2] * 16,
     "predictions": {"16": [2] * 16, "1": [1] * 16},
 }
+
+
+def write_examples(folder: Path, task: str, examples: Sequence[Mapping[str, Any]]) -> Path:
+    """Write the predictions of a run, by puzzles such as EXAMPLE; those of a set have the same numbers of steps."""
+    sets = []
+    for name, group in groupby(examples, lambda example: example["set"]):
+        puzzles = list(group)
+        questions, answers = (
+            np.array([puzzle[part] for puzzle in puzzles], np.uint8) for part in ("question", "answer")
+        )
+        after = {}
+        for step in map(str, sorted(map(int, puzzles[0]["predictions"]))):
+            tokens = np.array([puzzle["predictions"][step] for puzzle in puzzles], np.uint8)
+            right = (tokens == answers).sum(axis=1)
+            blank, confidence = np.full(len(puzzles), tokens.shape[1]), np.ones(len(puzzles), np.float32)
+            solved = np.array([puzzle.get("is_right", False) for puzzle in puzzles])
+            after[int(step)] = Rows(solved, right, blank, confidence, None, tokens)
+        names = [puzzle["name"] for puzzle in puzzles]
+        sets.append(SetPredictions(name, puzzles[0]["side"], names, questions, answers, {}, after))
+    folder.mkdir(parents=True, exist_ok=True)
+    write_predictions(folder / PREDICTIONS, task, sets)
+    return folder / PREDICTIONS
 
 
 def run_scores(profile: str, model: str, sets: dict[str, Any], **changes: Any) -> Evaluation:

@@ -19,7 +19,7 @@ from serrm.config import Params, read_params
 from serrm.core.execution import Execution
 from serrm.core.settings import parse
 from serrm.datasets.sets import write_sets
-from serrm.drawing.puzzles import read_examples
+from serrm.drawing.examples import example_scene, read_examples
 from serrm.drawing.scenes import puzzle_of, read_scene
 from serrm.drawing.svg import picture_svg
 from serrm.drawing.terminal import print_panels
@@ -33,6 +33,7 @@ from serrm.reporting.claim_rules import UNTESTED
 from serrm.reporting.claims import judge
 from serrm.reporting.report import Inputs, write_report
 from serrm.reporting.results import make_report
+from serrm.scoring.predictions import PREDICTIONS
 from serrm.scoring.schema import Evaluation
 from serrm.sources.download import fetch
 from serrm.training.log import LOG, read_training_log, write_training_log
@@ -65,7 +66,6 @@ def params_of(task: str) -> dict[str, Any]:
             "steps": [1, 2],
             "curve_puzzles": 2,
             "test_time_compute": {"num_puzzles": 2, "max_steps": [1, 2]},
-            "examples": 1,
         },
     }
     run = {"data_set": task, "model": "trm", "seed": 0, "init": "random"}
@@ -92,8 +92,8 @@ def test_a_task_of_ones_own_is_trained_scored_and_tabulated(latin: str, tmp_path
     settings, asked = params.run_settings(name), params.scoring_settings(name)
     trained = train(settings, arrays, run, tmp_path / "scratch", Execution(device="cpu"))
     write_training_log(tmp_path / "logs" / f"{name}.csv", read_training_log(trained.folder / LOG))
-    scores, gallery = evaluate(run, arrays, asked, Execution(device="cpu"))
-    gallery.write(tmp_path / "examples" / settings.name)
+    scores, predictions = evaluate(run, arrays, asked, Execution(device="cpu"))
+    predictions.write(tmp_path / "examples" / settings.name)
     papers = read_params(CI.with_name("paper.yaml"))
     report = make_report(params, papers, [scores])
     write_report(
@@ -113,7 +113,8 @@ def test_a_task_of_ones_own_is_trained_scored_and_tabulated(latin: str, tmp_path
     assert not {"compute", "criteria"} & {path.stem for path in (tmp_path / "tables").glob("table*")}
     for _, body in re.findall(r"<h2>(.*?)</h2>(.*?)(?=<h2>|</main>)", page, flags=re.DOTALL):
         assert re.sub(r"<(?!img)[^>]*>|\s", "", body), "a heading without content"
-    for scene in read_examples(tmp_path / "examples" / settings.name / "examples.json"):
+    path = tmp_path / "examples" / settings.name / PREDICTIONS
+    for scene in (example_scene(path, example) for example in read_examples(path)):
         assert "<svg" in picture_svg(scene.rows(has_answer=True), scene.title)
 
 

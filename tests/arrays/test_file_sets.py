@@ -94,14 +94,14 @@ def test_file_sets_are_scored_and_tabulated(trained: MakePath, make_arrays: Make
     checkpoint, here = trained(model={"symbols": "untied"}), Execution(device="cpu")
     alone, _ = evaluate(checkpoint, arrays, plain, here)
     written(tmp_path, "\n".join([*text(9), *text(4)]))
-    run, gallery = evaluate(checkpoint, arrays, plain.model_copy(update={"tests": ("mine",)}), here)
+    run, predictions = evaluate(checkpoint, arrays, plain.model_copy(update={"tests": ("mine",)}), here)
     assert list(run.sets) == ["4x4", "mine_4x4", "mine_9x9"] and run.sets["4x4"] == alone.sets["4x4"]
     assert (
         run.main_set == "4x4"
         and run.scored["mine_4x4"].num_puzzles == 3
         and list(run.refused) == ["mine_9x9"]
     )
-    assert "mine_4x4" in gallery.examples
+    assert "mine_4x4" in [of_set.name for of_set in predictions.sets]
     report = Report("made", grouped([run]))
     rows = {row["Puzzles"]: row for row in file_sets_table(report).to_dict("records")}
     assert rows["mine_4x4"]["n"] == "3" and rows["mine_9x9"]["Solved"] == CANNOT_EXTRAPOLATE

@@ -8,6 +8,7 @@ import pytest
 from PIL import Image
 
 from serrm.cli import main
+from tests.references import write_examples
 
 SUDOKU = "1.3.341.2..3.321"
 ANSWER = "1234341221434321"
@@ -32,10 +33,11 @@ def examples(tmp_path: Path) -> Path:
 
     trace = {"1": tokens(SUDOKU), "4": tokens(PREDICTED), "16": tokens(ANSWER)}
     example = {"set": "4x4", "side": 4, "name": "p1", "question": tokens(SUDOKU), "answer": tokens(ANSWER)}
-    path = tmp_path / "sudoku-trm-s0" / "examples.json"
-    path.parent.mkdir()
-    path.write_text(json.dumps({"task": "sudoku", "examples": [{**example, "predictions": trace}]}))
-    return path
+    large = {"set": "9x9", "side": 9, "name": "p9", "question": [1] * 81, "answer": [2] * 81}
+    large["predictions"] = dict.fromkeys(trace, [2] * 81)
+    return write_examples(
+        tmp_path / "sudoku-trm-s0", "sudoku", [{**example, "predictions": trace}, large]
+    ).parent
 
 
 @pytest.fixture
@@ -69,13 +71,13 @@ def test_a_sudoku_in_the_terminal(sudokus: Path, capsys: pytest.CaptureFixture[s
 
 
 def test_examples_show_how_an_answer_settled(examples: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    text = shown(capsys, examples)
+    text = shown(capsys, examples, "--number", 1)
     assert text.startswith("sudoku-trm-s0: 4x4, p1\n")
     assert text.splitlines()[2].split("  ")[0] == "question"
     assert "answer" in text
     assert "after 16 steps" in text
     assert "after 4 steps" not in text
-    text = shown(capsys, examples, "--trace")
+    text = shown(capsys, examples, "--trace", "--number", 1)
     places = [text.index(f"after {steps} step") for steps in (1, 4, 16)]
     assert places == sorted(places)
     assert "changed since the panel before" in text
@@ -107,12 +109,7 @@ def test_refusals(
 
 
 def test_a_run_shows_its_first_9x9_puzzle(examples: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    content = json.loads(examples.read_text())
-    (small,) = content["examples"]
-    large = {"set": "9x9", "side": 9, "name": "p9", "question": [1] * 81, "answer": [2] * 81}
-    content["examples"].append({**small, **large, "predictions": {"1": [2] * 81}})
-    examples.write_text(json.dumps(content))
-    assert main(["show", str(examples.parent)]) == 0
-    assert main(["show", str(examples.parent), "--number", "1"]) == 0
+    assert main(["show", str(examples)]) == 0
+    assert main(["show", str(examples), "--number", "1"]) == 0
     output = capsys.readouterr().out
     assert output.index("9x9") < output.index("4x4")

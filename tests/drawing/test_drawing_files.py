@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from serrm.drawing.puzzles import EXAMPLES, DrawnPuzzle
+from serrm.drawing.puzzles import DrawnPuzzle
 from serrm.drawing.scenes import read_scene
 from serrm.puzzles.arc.grids import decode
 from serrm.puzzles.sudoku.data import TEXT as SUDOKU_TEXT
-from tests.references import EXAMPLE
+from serrm.scoring.predictions import PREDICTIONS
+from tests.references import EXAMPLE, write_examples
 
 HEADER = "source,question,answer,rating\n"
 SUDOKUS = [("1.3.341.2..3.321", "1234341221434321"), ("12343412.1434321", "1234341221434321")]
@@ -85,8 +86,8 @@ def test_arc_puzzles_of_every_layout_are_the_same_scene(write: Any) -> None:
     assert titles == ["x_challenges.json: abc", "x_challenges.json: abc", "abc", "both.json: abc"]
 
 
-def test_examples_have_a_trace(write: Any) -> None:
-    path = write(EXAMPLES, {"task": "sudoku", "examples": [EXAMPLE]})
+def test_predictions_have_a_trace(tmp_path: Path) -> None:
+    path = write_examples(tmp_path, "sudoku", [EXAMPLE])
     for source in (path, path.parent):
         scene = read_scene(source)
         assert scene.title == f"{path.parent.name}: 4x4, p7"
@@ -98,14 +99,19 @@ def test_examples_have_a_trace(write: Any) -> None:
     [
         (sudoku_csv(), {"number": 3}),
         ({"abc": CHALLENGE}, {"name": "b"}),
-        ({"task": "sudoku", "examples": []}, {}),
-        ({"task": "sudoku", "examples": [EXAMPLE | {"question": [300] * 16}]}, {}),
+        ([], {}),
+        ([EXAMPLE], {"number": 2}),
+        ([EXAMPLE | {"question": [200] * 16}], {}),
         ("\x00\x01", {}),
     ],
 )
 def test_missing_or_malformed_input_is_named_with_its_file(
-    write: Any, content: Any, wanted: dict[str, Any]
+    write: Any, tmp_path: Path, content: Any, wanted: dict[str, Any]
 ) -> None:
-    path = write(EXAMPLES if "task" in content else "a.json", content)
+    has_puzzles = isinstance(content, list)
+    path = write_examples(tmp_path, "sudoku", content) if has_puzzles else write("a.json", content)
     with pytest.raises(ValueError, match=rf"^{path}:"):
         read_scene(path, **wanted)
+    (tmp_path / PREDICTIONS).write_bytes(b"PAR")
+    with pytest.raises(ValueError, match=PREDICTIONS):
+        read_scene(tmp_path)

@@ -1,11 +1,11 @@
 """Scores of a checkpoint: right for models whose answers are known, and all that an evaluation holds."""
 
-import json
 import pickle
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from torch import Tensor
@@ -13,16 +13,17 @@ from torch import Tensor
 from serrm.arrays.stream import Examples, PuzzleArrays, open_arrays
 from serrm.core.execution import Execution
 from serrm.core.files import hash_file
-from serrm.drawing.puzzles import read_examples
+from serrm.drawing.examples import read_examples
 from serrm.inference.evaluate import evaluate, score_set
-from serrm.inference.gallery import Gallery
 from serrm.inference.predict import LoadedModel, Predicted, Predictor, load_model
+from serrm.inference.predictions import rows_of
 from serrm.kernels.cpu.build import has_kernels
 from serrm.kernels.cpu.network import NativeNetwork
-from serrm.puzzles.arc.grids import encode
+from serrm.puzzles.tasks import grid_task
 from serrm.scoring.metrics import rates
+from serrm.scoring.predictions import PREDICTIONS
 from serrm.scoring.schema import ModelInfo, RefusedSet, ScoredSet
-from tests.conftest import MakePath, scoring
+from tests.conftest import Q_LEARNING, TRM, MakePath, MakeRun, scoring
 from tests.drawn import CPU
 from tests.oracle import make_oracle
 from tests.torchrun import torchrun
@@ -138,7 +139,7 @@ if os.environ["RANK"] == "0":
 
 def test_two_processes_find_what_one_finds(checkpoint: Path, arrays: Path, tmp_path: Path) -> None:
     test_time_compute = {"num_puzzles": 4, "max_steps": [1, 2], "attempt_steps": 2, "attempts": [1, 2]}
-    settings = scoring(test_time_compute=test_time_compute, equivariance_pairs=2, examples=3)
+    settings = scoring(test_time_compute=test_time_compute, equivariance_pairs=2)
     one, seen = evaluate(checkpoint, arrays, settings, Execution(device="cpu", threads=1))
     program, result = tmp_path / "program.py", tmp_path / "result"
     program.write_text(PROGRAM)
@@ -148,9 +149,9 @@ def test_two_processes_find_what_one_finds(checkpoint: Path, arrays: Path, tmp_p
     assert one == two
     assert one.first_verified and one.attempts and one.equivariance and one.learning_curve
     # Batches of two: the second process has seen the third puzzle.
-    kept = [[(of, list(each.items())) for of, each in own.examples.items()] for own in (seen, shared)]
-    assert kept[0] == kept[1]
-    assert [len(kept) for kept in seen.examples.values()] == [3, 3]
+    seen.write(tmp_path / "one")
+    shared.write(tmp_path / "two")
+    assert hash_file(tmp_path / "one" / PREDICTIONS) == hash_file(tmp_path / "two" / PREDICTIONS)
 
 
 @pytest.mark.skipif(not has_kernels(torch.bfloat16), reason="this machine has no native kernels")
@@ -187,31 +188,28 @@ def test_precision_auto_is_the_faster_one(
     assert scores == expected
 
 
-def test_the_first_puzzles_of_each_set_are_kept_to_be_looked_at(tmp_path: Path) -> None:
+def test_predictions_of_every_puzzle_add_up_to_the_scores(
+    trained: MakePath, arrays: Path, tmp_path: Path
+) -> None:
+    """Of a model with a trained Q head, after every step of every set, and as pictures."""
+    checkpoint = trained(model=TRM, train=Q_LEARNING)
+    scores, predictions = evaluate(checkpoint, arrays, scoring(), CPU_ONLY)
+    predictions.write(tmp_path / "run")
+    rows = pd.read_parquet(tmp_path / "run" / PREDICTIONS)
+    for name, part in scores.scored.items():
+        for steps, values in part.steps.items():
+            after = rows[(rows.set == name) & (rows.steps == steps)]
+            assert len(after) == part.num_puzzles and after.solved.mean() == values["fsr"]
+            assert after.right.sum() / after.blank.sum() == values["gpa"]
+            assert after.confidence.between(0, 1).all() and after.halting.between(0, 1).all()
+    examples = read_examples(tmp_path / "run" / PREDICTIONS)
+    assert [example.is_right for example in examples] == rows[rows.steps == 16].solved.tolist()
+
+
+def test_an_answer_with_symbols_of_larger_grids_is_drawn_without_them(make_run: MakeRun) -> None:
     answer = np.array([2, 3, 4, 5, 4, 5, 2, 3, 3, 2, 5, 4, 5, 4, 3, 2], dtype=np.uint8)
-    question = np.where(np.arange(16) % 2 == 0, answer, 1).astype(np.uint8)
-    larger = np.where(np.arange(16) == 3, 8, answer).astype(np.uint8)  # a digit of grids it was trained on
-    batch = Examples(np.stack([question] * 3), np.stack([answer] * 3), np.zeros(3, dtype=np.int64))
-    gallery = Gallery("sudoku", 2)
-    for step, tokens in ((1, question), (2, answer)):
-        predicted = np.stack([tokens, larger, tokens])
-        found = Predicted(0, batch, step, torch.zeros(3, 16, 6), None, predicted)
-        gallery.add("4x4", 4, found, lambda number: f"puzzle {number + 1}")
-    gallery.write(tmp_path / "examples")
-    first, second = json.loads((tmp_path / "examples" / "examples.json").read_text())["examples"]
-    assert (first["name"], second["name"]) == ("puzzle 1", "puzzle 2")
-    assert (first["is_right"], second["is_right"]) == (True, False)
-    assert first["predictions"] == {"1": question.tolist(), "2": answer.tolist()}
-    assert second["predictions"]["1"][3] == 0
-    assert len(read_examples(tmp_path / "examples" / "examples.json")) == 2
-
-
-def test_a_grid_of_arc_is_right_whatever_the_padding_of_its_canvas() -> None:
-    answer = encode(np.array([[3]], dtype=np.uint8), 4)
-    padded, wrong = answer.copy(), answer.copy()
-    padded[-1], wrong[0] = 7, 7
-    batch = Examples(np.stack([answer] * 2), np.stack([answer] * 2), np.zeros(2, dtype=np.int64))
-    gallery = Gallery("arc_agi_1", 2)
-    found = Predicted(0, batch, 1, torch.zeros(2, 16, 12), None, np.stack([padded, wrong]))
-    gallery.add("evaluation", 4, found, str)
-    assert [example["is_right"] for example in gallery.examples["evaluation"].values()] == [True, False]
+    larger = np.where(np.arange(16) == 3, 8, answer).astype(np.uint8)
+    batch = Examples(np.ones((1, 16), np.uint8), answer[None], np.zeros(1, dtype=np.int64))
+    predicted = Predicted(0, batch, 1, torch.zeros(1, 16, 6), None, larger[None])
+    rows = rows_of(predicted, grid_task("sudoku"), 4, make_run())
+    assert rows.prediction[0, 3] == 0 and not rows.solved[0] and (rows.right[0], rows.blank[0]) == (15, 16)

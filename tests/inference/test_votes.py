@@ -12,8 +12,8 @@ from torch import Tensor
 
 from serrm.arrays.arc import ArcEvaluation, open_arc_evaluation
 from serrm.core.processes import Processes
-from serrm.inference.gallery import Gallery
 from serrm.inference.predict import LoadedModel, Predictor
+from serrm.inference.predictions import Predictions
 from serrm.inference.studies import equivariance, symmetric_questions
 from serrm.inference.votes import arc_questions, count_votes, score_arc
 from serrm.models.build import build_model
@@ -100,7 +100,7 @@ def loaded(arrays: Path, make_run: MakeRun) -> LoadedModel:
 
 def scores_of(loaded: LoadedModel, arrays: Path) -> dict[str, ScoredSet]:
     settings = scoring("arc_agi_1", steps=(1, 2, 4), task_types=("right", "blank"))
-    sets = score_arc(Predictor(loaded, 2), arrays, settings, Gallery("arc_agi_1", 4))
+    sets = score_arc(Predictor(loaded, 2), arrays, settings, Predictions("arc_agi_1"))
     return {name: part for name, part in sets.items() if isinstance(part, ScoredSet)}
 
 

@@ -17,6 +17,7 @@ from serrm.reporting.results import Report, grouped
 from serrm.scoring.metrics import wilson
 from serrm.scoring.schema import Evaluation
 from serrm.training.log import write_training_log
+from tests.references import write_examples
 
 MADE = Path(__file__).parent / "made"
 RUNS = [
@@ -67,7 +68,9 @@ def write_made(folder):
     taken = {"seconds": 61.0, "puzzle_steps_per_second": 161.0, "peak_memory_bytes": 7e8}
     machine = {"sudoku-trm-s0": {"training": {**taken, "device": "cpu", "threads": 1, "cpu": "a CPU"}}}
     provenance = {"date": "1 January 2026", "commit": "abc"}
-    inputs = Inputs(MADE / "examples", folder / "logs", machine, provenance)
+    for path in (MADE / "examples").glob("*/examples.json"):
+        write_examples(folder / "predictions" / path.parent.name, **json.loads(path.read_text()))
+    inputs = Inputs(folder / "predictions", folder / "logs", machine, provenance)
     write_report(report, folder / "reports", folder / "data", inputs)
     return folder
 

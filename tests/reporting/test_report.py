@@ -44,6 +44,7 @@ from serrm.reporting.results import all_runs, main_models, make_report, read_gat
 from serrm.reporting.tables import build_tables
 from serrm.scoring.metrics import MEAN, METRICS, Metric
 from serrm.scoring.schema import Evaluation, read_profile_scores, write_evaluation
+from tests.references import write_examples
 from tests.reporting.conftest import (
     MADE,
     known_cost,
@@ -512,10 +513,10 @@ def test_the_first_picture_is_the_solved_puzzle_that_took_the_most_steps(report,
     right = [2, 3, 4, 5, 4, 5, 2, 3, 3, 2, 5, 4, 5, 4, 3, 2]
     almost, question = [*right[:15], 3], [*right[:15], 1]
     puzzle = {"set": "4x4", "side": 4, "question": question, "answer": right, "is_right": True}
-    at_once, later = ({1: right, 2: right, 4: right}, {1: almost, 2: right, 4: right})
+    at_once = {"1": right, "2": right, "4": right}
+    later = at_once | {"1": almost}
     examples = [puzzle | {"name": "a", "predictions": at_once}, puzzle | {"name": "b", "predictions": later}]
-    (tmp_path / run.name).mkdir()
-    (tmp_path / run.name / "examples.json").write_text(json.dumps({"task": "sudoku", "examples": examples}))
+    write_examples(tmp_path / run.name, "sudoku", examples)
     (example,) = page_examples(whole.results, tmp_path)
     assert example["heading"].endswith("b") and example["outcome"] == "solved after 2 steps"
     assert [panel.caption for panel, _ in example["panels"]] == ["question", "after 1 step", "after 2 steps"]

@@ -1,6 +1,5 @@
 """A run in the files of a project, written part by part as the stages do, and what MLflow holds of it."""
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,7 +19,7 @@ from serrm.training.identity import IDENTITY, LOCK, MODEL, SUMS, Identity
 from serrm.training.log import Record, TrainingLog, write_training_log
 from serrm.training.scratch import SETTINGS, read_facts, write_facts
 from serrm.training.settings import RunSettings
-from tests.references import EXAMPLE, RATES, SCORED, run_scores
+from tests.references import EXAMPLE, RATES, SCORED, run_scores, write_examples
 
 NAME = "sudoku-tiny-s0"
 RECORDS: list[Record] = [{"step": step, "samples": 4 * step, "loss": 1 / step} for step in (2, 4, 6)]
@@ -91,8 +90,7 @@ class TinyRun:
     def evaluate(self) -> None:
         """Leave what the evaluate stage leaves."""
         write_evaluation(self.layout.scores / f"{NAME}.json", self.scores())
-        examples = self.layout.predictions / NAME / "examples.json"
-        write_whole(examples, json.dumps({"task": "sudoku", "examples": [EXAMPLE]}))
+        write_examples(self.layout.predictions / NAME, "sudoku", [EXAMPLE])
 
     def scores(self) -> Evaluation:
         """The scores of the checkpoint."""

@@ -1,20 +1,16 @@
 """Grids as panels: the content of each cell, which cells are given, wrong or changed, and the remark beneath.
 
-An evaluation's examples become scenes here, and files of puzzles in `serrm.drawing.scenes`. The tokens of a question,
-its answer and predictions become panels; `svg` and `terminal` draw the look that `cell_of` returns for every cell. A
-malformed file is a ValueError of one line with its name.
+The tokens of a question, its answer and predictions become panels; `svg` and `terminal` draw the look that `cell_of`
+returns for every cell. A run's predictions are read in `serrm.drawing.examples`, files of puzzles in
+`serrm.drawing.scenes`.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Annotated, Final
 
 import numpy as np
 from jaxtyping import Bool, UInt8
-from pydantic import BaseModel, Field
 
-from serrm.core.files import parse_file
 from serrm.puzzles.look import CellLook, Look
 from serrm.puzzles.raw import Tokens
 from serrm.puzzles.tasks import TASKS
@@ -23,8 +19,6 @@ Cells = UInt8[
     np.ndarray, "_ _"
 ]  # R × C; the axes have no names, because the panels of a picture differ in size
 Mask = Bool[np.ndarray, "_ _"]
-EXAMPLES: Final = "examples.json"
-Token = Annotated[int, Field(strict=True, ge=0, le=255)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,45 +173,3 @@ def settling_panels(puzzle: DrawnPuzzle, thin_above: int | None = None) -> list[
         powers = (2**power for power in range(last.bit_length()))
         steps = sorted({max(step for step in steps if step <= power) for power in powers} | {last})
     return [puzzle.question_panel(), *puzzle.trace_panels(steps)]
-
-
-class Example(BaseModel):
-    """A puzzle in examples.json: side² tokens per grid, and predictions by the number of supervision steps."""
-
-    set: str
-    side: int
-    name: str
-    question: list[Token]
-    answer: list[Token]
-    predictions: dict[int, list[Token]]
-    is_right: bool = False
-
-    def puzzle(self, task: str) -> DrawnPuzzle:
-        """The example as a puzzle to draw. ValueError for a grid that does not fit the task."""
-        predictions = {steps: as_tokens(grid) for steps, grid in self.predictions.items()}
-        return DrawnPuzzle(task, self.side, as_tokens(self.question), as_tokens(self.answer), predictions)
-
-
-class Examples(BaseModel):
-    """An examples.json, which evaluations write."""
-
-    task: str
-    examples: list[Example]
-
-
-def load_examples(path: Path) -> Examples:
-    """Read an examples.json. ValueError, with the file, if it is malformed."""
-    return parse_file(path, Examples.model_validate_json)
-
-
-def read_examples(path: Path, name: str | None = None) -> list[Scene]:
-    """The examples of an examples.json as scenes, all or those of one puzzle. ValueError, with the file, if malformed.
-
-    The name of an example is that of its puzzle, on ARC-AGI followed by the number of the test, as "0a1b2c3d, test 2".
-    """
-    content = load_examples(path)
-    return [
-        Scene(f"{path.parent.name}: {example.set}, {example.name}", [example.puzzle(content.task)])
-        for example in content.examples
-        if name is None or example.name.partition(", test ")[0] == name
-    ]

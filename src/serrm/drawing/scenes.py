@@ -6,12 +6,14 @@ from itertools import groupby
 from pathlib import Path
 from typing import TypeVar
 
-from serrm.drawing.puzzles import EXAMPLES, DrawnPuzzle, Panel, Scene, read_examples
+from serrm.drawing.examples import Example, example_scene, read_examples
+from serrm.drawing.puzzles import DrawnPuzzle, Panel, Scene
 from serrm.puzzles.arc import grids as arc
 from serrm.puzzles.look import CellLook
 from serrm.puzzles.tasks import ARC, grid_task
 from serrm.reading.question import Question
 from serrm.reading.reader import read_file
+from serrm.scoring.predictions import PREDICTIONS
 
 T = TypeVar("T")
 USUAL_SIDE = 9  # of a Sudoku
@@ -20,22 +22,17 @@ USUAL_SIDE = 9  # of a Sudoku
 def read_scene(
     path: Path, number: int | None = None, name: str | None = None, has_answer: bool = False
 ) -> Scene:
-    """The puzzle with a number in a file or folder of puzzles, or in an evaluation's examples; ARC's also by name.
+    """The puzzle with a number in a file or folder of puzzles, or in a run's predictions; ARC's also by name.
 
-    Without a number it is the first one, of examples of several sizes the first 9×9.
+    Without a number it is the first one, of predictions for several sizes the first 9×9.
 
     With `has_answer`, the answer to a Sudoku or a maze is computed if the file has none. ValueError if the file is
     malformed or the puzzle is missing.
     """
-    if (path / EXAMPLES).is_file():
-        path = path / EXAMPLES
-    if path.name == EXAMPLES:
-        examples = read_examples(path, name)
-        if name is not None and not examples:
-            raise ValueError(f"{path}: no example is of a puzzle named {name!r}")
-        if number is None:
-            examples = [scene for scene in examples if scene.puzzles[0].side == USUAL_SIDE] or examples
-        return _numbered(path, examples, number or 1)
+    if (path / PREDICTIONS).is_file():
+        path = path / PREDICTIONS
+    if path.name == PREDICTIONS:
+        return example_scene(path, _example(path, number, name))
     number = number or 1
     puzzles = [list(questions) for _, questions in groupby(read_file(path), _place_of_puzzle)]
     if name is not None:
@@ -50,6 +47,19 @@ def read_scene(
     title = label if path.stem == label else f"{path.name}: {label}"
     demonstrations = [_arc_puzzle(pair.question, pair.answer) for pair in tests[0].demonstrations]
     return Scene(title, [puzzle_of(test) for test in tests], demonstrations)
+
+
+def _example(path: Path, number: int | None, name: str | None) -> Example:
+    """The puzzle of a run's predictions with this number or name; without both the first 9×9, or the first."""
+    if number is not None:
+        (example,) = read_examples(path, number=number)
+        return example
+    examples = read_examples(path, num_per_set=1 if name is None else None)
+    if name is not None:
+        examples = [example for example in examples if example.name.partition(", test ")[0] == name]
+    if not examples:
+        raise ValueError(f"{path}: no puzzle{'' if name is None else f' is named {name!r}'}")
+    return next((example for example in examples if example.puzzle.side == USUAL_SIDE), examples[0])
 
 
 def _place_of_puzzle(question: Question) -> str:

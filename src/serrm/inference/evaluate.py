@@ -19,7 +19,7 @@ from serrm.core.devices import prepare_device, seed_global
 from serrm.core.execution import Execution
 from serrm.core.processes import ALONE, joined_by_torchrun
 from serrm.inference import predict
-from serrm.inference.gallery import Gallery
+from serrm.inference.predictions import Blocks, Predictions, rows_of, set_predictions
 from serrm.inference.settings import ScoringSettings, usual_headline_steps
 from serrm.inference.studies import compute_points, equivariance, puzzles_of_trained_size, symmetric_questions
 from serrm.inference.votes import arc_questions, count_votes, pooled, score_arc
@@ -49,14 +49,13 @@ from serrm.training.settings import CheckpointConfig, RunSettings, TrainingFacts
 
 def evaluate(
     checkpoint: Path, arrays: Path, run: ScoringSettings, execution: Execution
-) -> tuple[Evaluation, Gallery]:
+) -> tuple[Evaluation, Predictions]:
     """Score a checkpoint on every test set of `arrays`, and its snapshots for the learning curve.
 
     Processes under torchrun share the batches and return the same scores. Dropout at evaluation draws its masks in the
-    order of a single process, so every process then scores all batches. Returns the scores, and predictions for
-    pictures.
+    order of a single process, so every process then scores all batches. Returns the scores, and the predictions.
     """
-    settings, gallery = run.evaluate, Gallery(run.task, run.evaluate.examples)
+    settings, predictions = run.evaluate, Predictions(run.task)
     has_dropout = run.fidelity.dropout_at_evaluation
     with joined_by_torchrun(execution.device) as processes:
         device = prepare_device(execution.device, execution.threads, processes)
@@ -68,12 +67,11 @@ def evaluate(
         shared = ALONE if has_dropout else processes
         predictor = predict.Predictor(loaded, settings.batch_size, DTYPES[precision], shared)
         if isinstance(TASKS[run.task], GridTask):
-            sets = score_sets(predictor, arrays, run, gallery)
+            sets = score_sets(predictor, arrays, run, predictions)
             set_of_trained_size = set_of_side(arrays, loaded.config.side) or ""
         else:
-            sets = score_arc(predictor, arrays, run, gallery)
+            sets = score_arc(predictor, arrays, run, predictions)
             set_of_trained_size = next(iter(sets))
-        gallery.share(shared)
         pairs = None
         if settings.equivariance_pairs and (questions := symmetric_questions(loaded, arrays)) is not None:
             pairs = equivariance(predictor, questions, settings.equivariance_pairs, run.seed)
@@ -98,7 +96,7 @@ def evaluate(
             equivariance=pairs,
             learning_curve=curve,
         )
-    return evaluation, gallery
+    return evaluation, predictions
 
 
 def check_origin(checkpoint: Path, run: RunSettings, arrays: Path) -> None:
@@ -188,7 +186,7 @@ def learning_curve(predictor: predict.Predictor, arrays: Path, run: ScoringSetti
 
 
 def score_sets(
-    predictor: predict.Predictor, arrays: Path, run: ScoringSettings, gallery: Gallery
+    predictor: predict.Predictor, arrays: Path, run: ScoringSettings, predictions: Predictions
 ) -> dict[str, ScoredSet | RefusedSet]:
     """Score every test set of a data set with square grids, by name; those of users' files come last."""
     of_file: dict[str, str | None] = dict.fromkeys(list_test_sets(arrays))
@@ -201,16 +199,22 @@ def score_sets(
             sets.append(puzzles)
     scores: dict[str, ScoredSet | RefusedSet] = {}
     for puzzles in sets:
-        name, side = puzzles.name, puzzles.side
+        name, blocks = puzzles.name, Blocks()
 
-        def take_batch(predicted: predict.Predicted, name: str = name, side: int = side) -> None:
-            gallery.add(name, side, predicted, lambda number: f"{name} puzzle {number + 1}")
+        def take_batch(
+            predicted: predict.Predicted, side: int = puzzles.side, blocks: Blocks = blocks
+        ) -> None:
+            rows = rows_of(predicted, grid_task(run.task), side, predictor.loaded.settings)
+            blocks[predicted.step, predicted.start] = rows
 
         part = score_set(predictor, puzzles, run.evaluate.steps, run.evaluate.steps_of_headline, take_batch)
         changes: dict[str, Any] = {"of_file": of_file[name]}
         groups = read_groups(arrays, name) if of_file[name] is None else None
-        if groups is not None and isinstance(part, ScoredSet) and part.outcomes is not None:
-            changes["groups"] = group_scores(part.outcomes, *groups)
+        if isinstance(part, ScoredSet):
+            kinds = {} if groups is None else groups.groups
+            predictions.sets.append(set_predictions(puzzles, blocks, kinds, predictor.processes))
+            if groups is not None and part.outcomes is not None:
+                changes["groups"] = group_scores(part.outcomes, *groups)
         scores[name] = part.model_copy(update=changes)
     return scores
 

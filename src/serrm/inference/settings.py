@@ -47,8 +47,6 @@ class EvaluateSettings(Settings):
     """Use torch.compile on a GPU."""
     curve_puzzles: NonNegativeInt
     """Puzzles (ARC-AGI: test inputs) for each point of the learning curve; 0: no curve."""
-    examples: NonNegativeInt = 4
-    """Predictions of each test set kept for pictures."""
     task_types: tuple[TaskTypeRow, ...] = ("right",)
     """Rows of the task-type table to score with (ARC-AGI); the first one, `right`, is that of the main scores."""
     test_time_compute: ComputeSettings | None = None

@@ -18,11 +18,13 @@ from serrm.arrays.arc import ArcEvaluation, open_arc_evaluation
 from serrm.arrays.stream import Examples
 from serrm.core.randomness import Purpose, keyed_rng
 from serrm.inference import predict
-from serrm.inference.gallery import Gallery
+from serrm.inference.predictions import Predictions
 from serrm.inference.settings import ScoringSettings, usual_headline_steps
 from serrm.models.recurrence import RecurrentModel
+from serrm.puzzles.arc.grids import encode
 from serrm.scoring.groups import group_scores
 from serrm.scoring.metrics import NUM_ANSWERS_ALLOWED
+from serrm.scoring.predictions import Rows, SetPredictions
 from serrm.scoring.schema import RefusedSet, ScoredSet, TaskTypeRow, digest
 from serrm.scoring.tally import ArcTally, submission
 
@@ -30,22 +32,21 @@ Tallies = dict[int, ArcTally]  # by number of supervision steps
 
 
 def score_arc(
-    predictor: predict.Predictor, arrays: Path, run: ScoringSettings, gallery: Gallery
+    predictor: predict.Predictor, arrays: Path, run: ScoringSettings, predictions: Predictions
 ) -> dict[str, ScoredSet | RefusedSet]:
     """The sets of ARC-AGI: "evaluation" with the right task types, "evaluation, blank task type" and so on.
 
-    If training puzzles are held out, the names of the sets begin with "held_out" instead. The gallery also takes the
-    submission.
+    If training puzzles are held out, the names of the sets begin with "held_out" instead. `predictions` takes those
+    with the right task types, and the submission.
     """
     questions, sets = arc_questions(predictor, arrays), dict[str, ScoredSet | RefusedSet]()
     for task_type in run.evaluate.task_types:
         name = questions.name if task_type == "right" else f"{questions.name}, {task_type} task type"
-        local = count_votes(
-            predictor, questions, run.evaluate.steps, task_type=task_type, seed=run.seed, gallery=gallery
-        )
+        local = count_votes(predictor, questions, run.evaluate.steps, task_type=task_type, seed=run.seed)
         tallies = pooled(predictor.processes.collect(local))
         if task_type == "right":
-            gallery.submission = dict(submission(tallies[max(tallies)]))
+            predictions.submission = dict(submission(tallies[max(tallies)]))
+            predictions.sets.append(voted(questions, tallies))
         sets[name] = scored_set_of(questions, tallies, task_type, run.evaluate.steps_of_headline)
     return sets
 
@@ -71,6 +72,34 @@ def scored_set_of(
     )
 
 
+def voted(questions: ArcEvaluation, tallies: Tallies) -> SetPredictions:
+    """The answer to every test input that has most votes, after each number of steps."""
+    inputs = [questions.inputs(number * questions.num_votes, 1)[0] for number in range(len(questions.arrays))]
+    places = {name: place for place, name in enumerate(questions.answers())}
+
+    def rows(tally: ArcTally) -> Rows:
+        best = [tally.best(*of_input) for of_input in inputs]
+        return Rows(
+            solved=np.array([tally.is_solved(*of_input, NUM_ANSWERS_ALLOWED) for of_input in inputs]),
+            right=None,
+            blank=None,
+            confidence=np.array([confidence for _, confidence in best], dtype=np.float32),
+            halting=None,
+            prediction=np.stack([encode(grid, questions.side) for grid, _ in best]),
+        )
+
+    groups = {} if questions.groups is None else questions.groups.groups
+    return SetPredictions(
+        questions.name,
+        questions.side,
+        [f"{puzzle}, test {test + 1}" for puzzle, test in inputs],
+        np.asarray(questions.arrays.questions),
+        np.asarray(questions.arrays.answers),
+        {kind: [names[places[puzzle]] for puzzle, _ in inputs] for kind, names in groups.items()},
+        {step: rows(tally) for step, tally in tallies.items()},
+    )
+
+
 def arc_questions(predictor: predict.Predictor, arrays: Path, num: int | None = None) -> ArcEvaluation:
     """The test inputs, or the first `num` of them, in the variants that the model was trained on."""
     questions = open_arc_evaluation(arrays, predictor.loaded.settings.arrays.num_augmentations + 1)
@@ -84,23 +113,15 @@ def count_votes(
     *,
     task_type: TaskTypeRow = "right",
     seed: int = 0,
-    gallery: Gallery | None = None,
 ) -> Tallies:
     """The votes of all variants after each number of steps, in this process's batches.
 
     The confidence of a vote, which orders answers with equal votes, is that of its least certain cell.
     `seed` draws random task types.
     """
-    tallies, num_votes = (
-        {step: ArcTally(questions.answers(), questions.units()) for step in steps},
-        questions.num_votes,
-    )
+    tallies = {step: ArcTally(questions.answers(), questions.units()) for step in steps}
     task_vectors_of = partial(vectors_for_task_type, predictor.loaded.model, task_type, seed)
     loss = predictor.loaded.settings.train.loss
-
-    def name(number: int) -> str:
-        ((puzzle, test),) = questions.inputs(number * num_votes, 1)
-        return f"{puzzle}, test {test + 1}"
 
     for predicted in predictor.batches(questions, steps, "voting", task_vectors_of):
         inputs = questions.inputs(predicted.start, len(predicted.predictions))
@@ -108,8 +129,6 @@ def count_votes(
         confidences = predict.confidences(predicted.logits, loss).tolist()
         for (puzzle, test), grid, confidence in zip(inputs, grids, confidences, strict=True):
             tallies[predicted.step].add(puzzle, test, grid, confidence)
-        if task_type == "right" and gallery is not None:
-            gallery.add(questions.name, questions.side, predicted, name, num_votes)
     return tallies
 
 

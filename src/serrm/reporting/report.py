@@ -8,7 +8,7 @@ import re
 from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -16,7 +16,8 @@ from markupsafe import Markup, escape
 
 from serrm.core.files import json_text, write_whole
 from serrm.core.progress import duration
-from serrm.drawing.puzzles import EXAMPLES, DrawnPuzzle, Panel, load_examples
+from serrm.drawing.examples import read_examples
+from serrm.drawing.puzzles import DrawnPuzzle, Panel
 from serrm.drawing.svg import grid_svg
 from serrm.puzzles.tasks import TASKS
 from serrm.reporting.claim_rules import UNTESTED
@@ -29,18 +30,21 @@ from serrm.reporting.paper import data_set_name, load_paper, model_name, set_nam
 from serrm.reporting.paper_tables import easier_puzzles
 from serrm.reporting.results import Report, Results, all_runs, in_percent, main_models
 from serrm.reporting.tables import build_tables, notes_on_tables, recipe_tables
+from serrm.scoring.predictions import PREDICTIONS
 from serrm.scoring.schema import METRICS_FILE, Evaluation, profile_text
 from serrm.training.log import COUNTS, GATHERED, Record, read_training_log
 
+NUM_SHOWN: Final = 4  # puzzles of a set from which the page's pictures are chosen
+
 
 class Inputs(NamedTuple):
-    """Inputs of the stage besides the scores: folders of example predictions and training logs, times and machines.
+    """Inputs of the stage besides the scores: folders of predictions and training logs, times and machines.
 
     `provenance_of_runs` has the facts of `serrm.core.provenance` by run, empty where they are not known. `page_facts`
     are the date, commit and versions of this build of the page, which shows them as they are.
     """
 
-    examples: Path
+    predictions: Path
     logs: Path
     provenance_of_runs: Mapping[str, Mapping[str, Any]]
     page_facts: Mapping[str, str]
@@ -50,7 +54,7 @@ def write_report(report: Report, folder: Path, exports: Path, inputs: Inputs) ->
     """Write scores, curves, tables as Markdown, figures and the page into `folder`, CSV and LaTeX into `exports`.
 
     Only the page shows dates, times and machines; all other files are the same on every machine. ValueError, with the
-    file, if examples or logs are malformed.
+    file, if predictions or logs are malformed.
     """
     report_tables, figures = write_shown(report, folder)
     runs = all_runs(report.results)
@@ -195,7 +199,7 @@ def render_page(
             load_paper().claims[key].says for key, parts in judgements.items() if overall(parts) == UNTESTED
         ],
         figures={name: b64encode(svg.encode()).decode() for name, svg in figures.items() if svg},
-        examples=[*page_examples(report.results, inputs.examples)],
+        examples=[*page_examples(report.results, inputs.predictions)],
         legends=dict.fromkeys(f"In {TASKS[run.task].name}, {TASKS[run.task].look.legend}." for run in runs),
         notes=notes_on_tables(report.results),
         recipes=recipe_tables(report),
@@ -229,21 +233,19 @@ def unbroken_intervals(text: str) -> Markup:
 def page_examples(results: Results, folder: Path) -> Iterator[dict[str, Any]]:
     """A solved and an unsolved puzzle, with the predictions of the first seed of every main model.
 
-    They are of the set of the size trained on or, without examples of it, of the first set with examples.
+    They are among the first puzzles of the set of the size trained on or, without such a set, of the first one.
 
-    The solved puzzle is the one whose prediction changed most often. ValueError, with the file, for malformed examples.
+    The solved puzzle is the one whose prediction changed most often. ValueError, with the file, for a malformed file.
     """
     # The best other variant, then SE-RRM (the last of the families), then its baselines.
     for main_model in reversed(main_models(results)):
         for run in (runs[0] for (_, variant), runs in results.items() if variant == main_model):
-            path = folder / run.name / EXAMPLES
-            examples = load_examples(path).examples if path.is_file() else []
+            path = folder / run.name / PREDICTIONS
+            examples = read_examples(path, num_per_set=NUM_SHOWN) if path.is_file() else []
             names = [example.set for example in examples]
             shown_set = run.set_of_trained_size if run.set_of_trained_size in names else "".join(names[:1])
             traces = [
-                (example, changing_panels(example.puzzle(run.task)))
-                for example in examples
-                if example.set == shown_set
+                (example, changing_panels(example.puzzle)) for example in examples if example.set == shown_set
             ]
             solved = [(example, panels) for example, panels in traces if example.is_right]
             unsolved = [(example, panels) for example, panels in traces if not example.is_right]

@@ -143,6 +143,19 @@ class ArcTally:
         """The share of each puzzle's test inputs whose right answer is among the first k, by the puzzle's name."""
         return _credits(self._ranks(), k)
 
+    def best(self, puzzle: str, test: int) -> tuple[Grid, float]:
+        """The grid with most votes for a test input and their mean confidence; an empty grid without votes, with 0."""
+        pools = self.pools.get((puzzle, test), {})
+        if not pools:
+            return np.zeros((0, 0), dtype=np.uint8), 0.0
+        key = ranked(pools)[0]
+        return key_grid(key), pools[key].confidence * CONFIDENCE_UNIT / pools[key].num_votes
+
+    def is_solved(self, puzzle: str, test: int, k: int) -> bool:
+        """True if the right answer to a test input is among the first k."""
+        rank = self._rank(puzzle, test)
+        return rank is not None and rank < k
+
     def _ranks(self) -> dict[str, list[int | None]]:
         return {
             puzzle: [self._rank(puzzle, test) for test in range(len(answers))]

@@ -24,9 +24,10 @@ from serrm.core.differences import changes
 from serrm.core.files import json_text
 from serrm.core.locks import NoLocks
 from serrm.core.project import Layout
-from serrm.drawing.puzzles import read_examples
+from serrm.drawing.examples import example_scene, read_examples
 from serrm.drawing.svg import picture_svg
 from serrm.reporting.style import style
+from serrm.scoring.predictions import PREDICTIONS
 from serrm.tracking.description import description, display_name, params_of
 from serrm.tracking.results import CONFIG, Result, has_ended, read_result, result_files
 from serrm.tracking.store import StoreError, experiment_id, open_store
@@ -225,9 +226,10 @@ def log_content(client: MlflowClient, run: Run, layout: Layout, name: str, resul
     if evaluation:
         content = json_text(evaluation.model_dump(mode="json", exclude_none=True))
         client.log_text(run_id, content, f"{name}.json")
-        examples = layout.predictions / name / "examples.json"
-        scenes = read_examples(examples) if examples.is_file() else ()
-        for side, scene in {scene.puzzles[0].side: scene for scene in scenes}.items():
+        path = layout.predictions / name / PREDICTIONS
+        examples = read_examples(path, num_per_set=1) if path.is_file() else []
+        for side, example in {example.puzzle.side: example for example in examples}.items():
+            scene = example_scene(path, example)
             picture = picture_svg(scene.rows(has_answer=True), scene.title)
             client.log_text(run_id, picture, f"examples/{side}x{side}.svg")
 
