@@ -64,7 +64,9 @@ class BodyLimit:
             await self.app(scope, receive, send)
 
 
-LIMITS: Final = {"app_kwargs": {"middleware": [Middleware(BodyLimit)]}}  # options of `page().launch`
+LIMITS: Final[dict[str, Any]] = {
+    "app_kwargs": {"middleware": [Middleware(BodyLimit)]}
+}  # options of `page().launch`
 
 
 class Frame(NamedTuple):

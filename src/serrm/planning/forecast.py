@@ -140,13 +140,14 @@ def _model_on_meta(run_settings: RunSettings, side: int) -> "RecurrentModel":
         )
 
 
-def _step_flops(run_settings: RunSettings, side: int) -> int:
-    """FLOPs of a supervision step of one puzzle at inference."""
+def _step_flops(run_settings: RunSettings, side: int, *, in_training: bool = False) -> int:
+    """FLOPs of a supervision step of one puzzle, at inference or in training."""
     from serrm.models.flops import flops
 
     tokens = alphabet(run_settings.task, side)
     return flops(
         run_settings.model,
+        run_settings.train.halting if in_training else None,
         num_symbols=tokens.num_symbols,
         num_positions=side**2,
         num_special=len(tokens.special),
@@ -195,7 +196,7 @@ def rate_of(params: Params, stages: Stages, execution: Execution, tflops: float 
     side = params.counts(run_settings.data_set).side
     trainer = open_trial(run_settings, side, execution)
     check_memory(trainer, run_settings, execution.micro_batch)
-    rate = _step_flops(run_settings, side, run_settings.train.halting) / seconds_of_puzzle(trainer)
+    rate = _step_flops(run_settings, side, in_training=True) / seconds_of_puzzle(trainer)
     return rate, f"this machine does about {with_prefix(rate)}FLOP/s in {trainer.settings.precision}"
 
 

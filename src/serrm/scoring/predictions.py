@@ -54,7 +54,8 @@ class SetPredictions(NamedTuple):
 def joined(blocks: Sequence[Rows]) -> Rows:
     """The rows of blocks of puzzles in one."""
     columns: list[Any] = [*zip(*blocks, strict=True)]
-    return Rows(*(None if column[0] is None else np.concatenate(column) for column in columns))
+    whole: list[Any] = [None if column[0] is None else np.concatenate(column) for column in columns]
+    return Rows(*whole)
 
 
 def write_predictions(path: Path, task: str, sets: Iterable[SetPredictions]) -> None:

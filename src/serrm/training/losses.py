@@ -84,7 +84,7 @@ class Winner(StablemaxProbabilities):
 
         starts = step.output.logits[:, None] if step.output.starts is None else step.output.starts
         targets = step.targets.repeat_interleave(starts.shape[1], 0)
-        return stablemax_cross_entropy(starts.flatten(0, 1), targets).unflatten(0, starts.shape[:2]).amin(1)
+        return stablemax_cross_entropy(starts.flatten(0, 1), targets).view(starts.shape[:2]).amin(1)
 
 
 class Elimination(LossSettings):

@@ -79,8 +79,8 @@ class Slots:
         device = self.tokens.device
         examples = stream.gather(start, len(rows))
         rows = to_device(rows, device)
-        for part, new in zip((self.tokens, self.targets, self.task_types), examples, strict=True):
-            part[rows] = to_device(torch.from_numpy(new), device).to(part.dtype)
+        for part, drawn in zip((self.tokens, self.targets, self.task_types), examples, strict=True):
+            part[rows] = to_device(torch.from_numpy(drawn), device).to(part.dtype)
         dtype, num_positions = self.state[0].dtype, self.tokens.shape[1]
         initial = model.initial_state(len(rows), num_positions, stream.num_symbols, dtype, first=start)
         for part, new in zip(self.state, initial, strict=True):
