@@ -40,6 +40,8 @@ class TrmSettings(CycledSettings):
 
     family: Literal["trm"]
     mixer: Annotated[str, KeyOf(MIXERS)]
+    """Attention, or an MLP over positions, which limits the model to one grid size. With an MLP, `heads`,
+    `attention_dropout` and rotary `positions` must be valid, but have no effect."""
 
 
 class HrmSettings(CycledSettings):

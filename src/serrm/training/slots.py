@@ -83,8 +83,8 @@ class Slots:
             part[rows] = to_device(torch.from_numpy(drawn), device).to(part.dtype)
         dtype, num_positions = self.state[0].dtype, self.tokens.shape[1]
         initial = model.initial_state(len(rows), num_positions, stream.num_symbols, dtype, first=start)
-        for part, new in zip(self.state, initial, strict=True):
-            part[rows] = new
+        for part, vectors in zip(self.state, initial, strict=True):
+            part[rows] = vectors
 
     def pieces(self, size: int | None) -> Iterator[Piece]:
         """Yield this process's slots, at most `size` at a time; all at once if None."""
