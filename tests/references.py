@@ -67,7 +67,8 @@ def run_scores(profile: str, model: str, sets: dict[str, Any], **changes: Any) -
         "variant": model,
         "seed": 0,
         "model_info": {"family": "se_rrm", "parameters": 1000, "parameters_with_task_types": 1016},
-        "training": {"settings_digest": "d", "steps": 6, "samples": 24, "flops": 100, "final_loss": 0.5},
+        "training": {"settings_digest": "d", "steps": 6, "samples": 24, "flops": 100, "final_loss": 0.5}
+        | {"weights_sha256": "e" * 64},
         "data": {**source, "side": 9, "train_puzzles": 12, "hash": "d" * 64},
         "sets": sets,
         "set_of_trained_size": "9x9",

@@ -45,12 +45,12 @@ def leave(*runs: Evaluation, steps: int = 1) -> None:
     Path("params.yaml").write_text(yaml.safe_dump(params))
 
 
-def leave_checkpoint(scored: Evaluation, loss: float | None = None) -> None:
-    """Write the part of a checkpoint by which its scores are known; `loss` in place of the training's."""
-    training = scored.training.model_dump() | ({} if loss is None else {"final_loss": loss})
+def leave_checkpoint(scored: Evaluation, weights: str | None = None) -> None:
+    """Write the part of a checkpoint by which its scores are known; `weights` in place of the hash in the scores."""
     folder = Path("data", scored.profile, "runs", scored.name)
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "config.json").write_text(json.dumps({"data_hash": scored.data.hash, "training": training}))
+    digest = weights or scored.training.weights_sha256
+    (folder / "SHA256SUMS").write_text(f"{'0' * 64}  config.json\n{digest}  model.safetensors\n")
 
 
 def commit(message: str) -> str:
@@ -131,7 +131,7 @@ def test_scores_that_are_not_of_the_checkpoint_in_place_are_never_the_same(
     write_evaluation(Path("data/made/scores", f"{NAME}.json"), run(0.3))
     assert main(["compare", "--exit-code"]) == 0
     if state == "trained again":
-        leave_checkpoint(run(0.3), loss=0.123)
+        leave_checkpoint(run(0.3), weights="f" * 64)
     elif state == "training stopped":
         shutil.rmtree("data/made/runs")
     elif state == "never scored":

@@ -5,7 +5,6 @@ DVC experiment. A branch with the name of a profile is therefore called `refs/he
 commas are one revision with the runs of all, such as the seeds of a sweep's point.
 """
 
-import json
 import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -35,6 +34,7 @@ from serrm.scoring.schema import (
     read_evaluation,
     read_profile_scores,
 )
+from serrm.training.identity import weights_sha256
 
 WORKSPACE: Final = "workspace"
 RUN: Final = "run."  # begins the keys of a run's own section, in place of `runs.NAME.`
@@ -255,14 +255,10 @@ def is_active(root: Path, profile: str | None) -> bool:
 
 
 def is_of_checkpoint(scores: Evaluation, checkpoint: Path) -> bool:
-    """True if scores are of the checkpoint in a folder: of its data and of a training with its length and loss."""
+    """True if scores are of the weights in a folder, which an unfinished checkpoint may lack."""
     try:
-        config = json.loads((checkpoint / "config.json").read_text(encoding="utf-8"))
-        training, facts = config["training"], scores.training
-        same_data = config["data_hash"] == scores.data.hash
-        names = ("steps", "samples", "flops", "final_loss")
-        return same_data and all(training[name] == getattr(facts, name) for name in names)
-    except (OSError, ValueError, KeyError, TypeError):
+        return scores.training.weights_sha256 == weights_sha256(checkpoint)
+    except (OSError, ValueError):
         return False
 
 
