@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from serrm.kernels import attention
+from serrm.kernels.gpu import attention
 from serrm.models.layers import Attention
 from tests.compiling import apart
 from tests.drawn import CPU, seeded

@@ -14,8 +14,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from serrm.kernels.attention import attend
 from serrm.kernels.cpu.network import NativeNetwork, fits
+from serrm.kernels.gpu.attention import attend
 from serrm.kernels.products import Reproducible, is_reproducible
 from serrm.models.layers import Attention, Features, Rotation
 from serrm.models.layers import attend as plain_attend

@@ -11,8 +11,8 @@ import torch
 from jaxtyping import Float, Float32
 from torch import Tensor, nn
 
-from serrm.kernels.attention import attend
 from serrm.kernels.cpu.build import has_kernels, library
+from serrm.kernels.gpu.attention import attend
 from serrm.models import layers
 from serrm.models.layers import Attention, Rotation, SwiGLU
 from serrm.models.recurrence import Network, Residual
