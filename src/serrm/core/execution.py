@@ -22,6 +22,8 @@ class Execution(Settings):
     """Limit on the puzzles of one forward pass of training in each process; null: none."""
     native: bool = True
     """Use the C++ kernels where possible ([performance](performance.md))."""
+    triton: bool = False
+    """Use the Triton kernels on a GPU where possible; not measured so far ([performance](performance.md))."""
     checkpoint_seconds: float = Field(default=60.0, gt=0)
     """Time between checkpoints of a training run."""
     resume_other_code: bool = False

@@ -61,7 +61,12 @@ def evaluate(
         device = prepare_device(execution.device, execution.threads, processes)
         loaded = predict.load_model(checkpoint, device, keeps_dropout=has_dropout)
         compiles = settings.compile and device.type != "cpu"
-        accelerate(loaded.model, allows_native=execution.native, compiles=compiles)
+        accelerate(
+            loaded.model,
+            allows_native=execution.native,
+            compiles=compiles,
+            allows_triton=execution.triton,
+        )
         precision = processes.collect(resolved_precision(settings.precision, device))[0]
         seed_global(run.seed, device)  # for dropout
         shared = ALONE if has_dropout else processes

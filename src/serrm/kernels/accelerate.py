@@ -1,4 +1,4 @@
-"""Faster forms of a model's networks, equal up to rounding: native kernels on CPUs, torch.compile on GPUs.
+"""Faster forms of a model's networks, equal up to rounding: native kernels on CPUs; torch.compile and Triton on GPUs.
 
 `accelerate` replaces each network's `forward`. It also wraps the model's, so that linear maps and SiLUs which no kernel
 runs (readouts, an MLP-mixer) are reproducible (`serrm.kernels.products`). Nothing in models/ depends on it. A compiled
@@ -16,6 +16,8 @@ from torch import Tensor, nn
 
 from serrm.kernels.cpu.network import NativeNetwork, fits
 from serrm.kernels.gpu.attention import attend
+from serrm.kernels.gpu.network import TritonNetwork
+from serrm.kernels.gpu.network import fits as fits_triton
 from serrm.kernels.products import Reproducible, is_reproducible
 from serrm.models.layers import Attention, Features, Rotation
 from serrm.models.layers import attend as plain_attend
@@ -46,10 +48,16 @@ class FastModel:
 
 
 class FastNetwork:
-    """The `forward` of an accelerated network: native kernels where they fit, else compiled or op by op."""
+    """The `forward` of an accelerated network: native kernels where they fit, else compiled or op by op.
 
-    def __init__(self, network: Network, allows_native: bool, compiles: bool, has_graphs: bool) -> None:
+    Compiled or not, Triton kernels run the sublayers they fit, where they are allowed.
+    """
+
+    def __init__(
+        self, network: Network, allows_native: bool, compiles: bool, has_graphs: bool, allows_triton: bool
+    ) -> None:
         self.network, self.allows_native = network, allows_native
+        self.allows_triton, self.has_triton = allows_triton, False
         self.compiles, self.has_graphs = compiles, has_graphs
         self.compiled: Apply | None = None
         self.native: NativeNetwork | None = None
@@ -62,9 +70,15 @@ class FastNetwork:
         """True if native kernels run the network on states such as `like`; packs no weights."""
         return self.allows_native and fits(self.network, like)
 
+    def runs_triton(self, like: Tensor) -> bool:
+        """True if Triton kernels run sublayers of the network on states such as `like`."""
+        return self.allows_triton and not self.runs_native(like) and fits_triton(self.network, like)
+
     def begin_step(self, like: Tensor) -> None:
-        """Pack the weights for a supervision step, where native kernels run it."""
+        """Pack the weights for a supervision step, where native kernels run it, and see if Triton's do."""
         self.native = NativeNetwork(self.network, like.dtype) if self.runs_native(like) else None
+        if self.has_triton != (runs_triton := self.runs_triton(like)):
+            self.has_triton, self.compiled = runs_triton, None
 
     def __call__(self, x: Features, injection: Features, rotation: Rotation | None) -> Features:
         """One application of the network."""
@@ -74,7 +88,9 @@ class FastNetwork:
         """The network on PyTorch, compiled at its first use."""
         if self.compiled is not None:
             return self.compiled
-        plain = MethodType(type(self.network).forward, self.network)
+        plain: Apply = MethodType(type(self.network).forward, self.network)
+        if self.has_triton:
+            plain = TritonNetwork(self.network)
         if not self.compiles:
             return plain
         self.compiled = _compiled(plain, self.has_graphs)
@@ -82,13 +98,19 @@ class FastNetwork:
 
 
 def accelerate(
-    model: RecurrentModel, *, allows_native: bool = True, compiles: bool = False, allows_graphs: bool = True
+    model: RecurrentModel,
+    *,
+    allows_native: bool = True,
+    compiles: bool = False,
+    allows_graphs: bool = True,
+    allows_triton: bool = False,
 ) -> None:
     """Give the networks of a model their fastest form, in place.
 
     `allows_native`: native kernels where they fit; `compiles`: torch.compile where they do not; `allows_graphs`: with
-    CUDA graphs, unless the network is in training mode and has dropout. Copies and pickles of the model are accelerated
-    too, with weights of their own.
+    CUDA graphs, unless the network is in training mode and has dropout; `allows_triton`: on a GPU in bfloat16, Triton
+    kernels for the sublayers that they fit. Copies and pickles of the model are accelerated too, with weights of their
+    own.
     """
     if not _fast_networks(model):
         model.register_forward_pre_hook(_begin_step)
@@ -96,7 +118,9 @@ def accelerate(
     for network in model.networks.values():
         assert isinstance(network, Network)
         has_graphs = allows_graphs and not (network.training and has_dropout(network))
-        network.forward = FastNetwork(network, allows_native, compiles, has_graphs)  # type: ignore[method-assign]
+        network.forward = FastNetwork(  # type: ignore[method-assign]
+            network, allows_native, compiles, has_graphs, allows_triton
+        )
         for layer in network.modules():
             if isinstance(layer, Attention) and layer.attend is plain_attend:
                 layer.attend = attend
@@ -111,6 +135,12 @@ def runs_compiled(model: RecurrentModel, dtype: torch.dtype) -> bool:
     """True if a compiled network runs on states of this dtype; native kernels come first."""
     like = model.initial.to(dtype)
     return any(network.compiles and not network.runs_native(like) for network in _fast_networks(model))
+
+
+def runs_triton(model: RecurrentModel, dtype: torch.dtype) -> bool:
+    """True if Triton kernels run sublayers on states of this dtype."""
+    like = model.initial.to(dtype)
+    return any(network.runs_triton(like) for network in _fast_networks(model))
 
 
 def reuse_memory(model: RecurrentModel) -> None:

@@ -13,7 +13,7 @@ from time import perf_counter
 import torch
 
 from serrm.core.files import write_whole
-from serrm.kernels.accelerate import NATIVE, implementations, runs_compiled
+from serrm.kernels.accelerate import NATIVE, implementations, runs_compiled, runs_triton
 from serrm.kernels.cpu.build import has_avx512, has_avx512_bf16, has_kernels, library_path, may_use_tiles
 from serrm.kernels.cpu.network import NativeSublayer
 from serrm.models.layers import DTYPES, SwiGLU
@@ -77,7 +77,8 @@ def arithmetic_kind(model: RecurrentModel, precision: str) -> str:
     device, dtype = model.initial.device, DTYPES[precision]
     if device.type != "cpu":
         implementation = "torch.compile" if runs_compiled(model, dtype) else "PyTorch"
-        return f"{precision}, {implementation}, {device.type}"
+        kernels = " and Triton kernels" if runs_triton(model, dtype) else ""
+        return f"{precision}, {implementation}{kernels}, {device.type}"
     parts = implementations(model, dtype)
     if parts == {NATIVE} and precision == "float32":
         return EXACT

@@ -187,6 +187,7 @@ class TrainingRun:
             compiles=self.compiles,
             # Every piece would record its graphs, and a second backward pass overwrite the gradients of the first.
             allows_graphs=execution.micro_batch is None and run.train.steps_per_update == 1,
+            allows_triton=execution.triton,
         )
         self.precision: str = processes.collect(resolved_precision(run.train.precision, self.device))[0]
         self.arithmetic = arithmetic(model, self.precision)

@@ -195,7 +195,9 @@ def fits(network: Network, like: Tensor) -> bool:
     if like.dtype not in (torch.bfloat16, torch.float32) or like.device.type != "cpu":
         return False
     residuals = [part for layer in network.layers for part in layer.children()]
-    if type(network).forward is not Network.forward or not all(_is_a(Residual, part) for part in residuals):
+    if type(network).forward is not Network.forward or not all(
+        is_exactly(Residual, part) for part in residuals
+    ):
         return False
     return all(_fits(part) for parts in _sublayers(network) for part in parts) and has_kernels(like.dtype)
 
@@ -207,16 +209,16 @@ def _sublayers(network: Network) -> list[list[nn.Module]]:
 
 def _fits(part: nn.Module) -> bool:
     """True for a sublayer of the two kinds that kernels run, if its sizes fill whole registers."""
-    if isinstance(part, SwiGLU) and _is_a(SwiGLU, part):
+    if isinstance(part, SwiGLU) and is_exactly(SwiGLU, part):
         width, inner = part.down.shape
         return width % LANES == 0 and inner % (2 * LANES) == 0
-    if isinstance(part, Attention) and _is_a(Attention, part):
+    if isinstance(part, Attention) and is_exactly(Attention, part):
         has_usual_scores = part.attend in (layers.attend, attend)
         return has_usual_scores and part.out.shape[0] % LANES == 0 and part.head_dim % LANES == 0
     return False
 
 
-def _is_a(kind: type[nn.Module], part: nn.Module) -> bool:
+def is_exactly(kind: type[nn.Module], part: nn.Module) -> bool:
     """True if a part is of this very class, with its `forward` and no hooks."""
     return type(part) is kind and "forward" not in vars(part) and not _has_hooks(part)
 
