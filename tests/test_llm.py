@@ -135,6 +135,7 @@ def test_answered_puzzles_score_as_every_other_model(puzzles: list[Puzzle]) -> N
     assert 0 < expected["fsr"] < 1
     for end in ("", "_lo", "_hi"):
         assert scores[f"fsr{end}"] == expected[f"fsr{end}"]
+    for end in ("", "_effective"):
         assert scores[f"gpa_answered{end}"] == expected[f"gpa{end}"]
 
 

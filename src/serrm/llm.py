@@ -27,11 +27,12 @@ from serrm.puzzles.raw import Puzzle
 from serrm.puzzles.sudoku.rules import BLANK
 from serrm.puzzles.tasks import grid_task
 from serrm.reading.reader import read_file
-from serrm.scoring.metrics import metrics_of, rates
+from serrm.scoring.metrics import RATIO, metrics_of, rates
 from serrm.scoring.tally import Tally
 
 logger = logging.getLogger(__name__)
 
+GPA = "gpa_answered"  # the name of the score over the puzzles with a grid
 NUM_RETRIES = 3  # per request, by the client
 # Decimal numbers with spaces between them, so that 16×16 and 25×25 need no letters.
 PROMPT = """\
@@ -114,15 +115,16 @@ def score(puzzles: Sequence[Puzzle], replies: Sequence[str | None]) -> dict[str,
         if grids[-1] is not None and puzzle.answer is not None:
             tally.add(*(grid[None] for grid in (puzzle.question, grids[-1], puzzle.answer)))
     num = sum(reply is not None for reply in replies)
-    sums = tally.sums
-    counts = {"fsr": (sums["fsr", "total"], num)} if num else {}
-    if sums["gpa", "num"]:
-        counts["gpa_answered"] = sums["gpa", "total"], sums["gpa", "num"]
+    scores = rates({"fsr": (tally.sums["fsr", "total"], num)} if num else {})
+    if tally.sums["gpa", "num"]:
+        scores |= RATIO.scores(
+            GPA, {key: value for (name, key), value in tally.sums.items() if name == "gpa"}
+        )
     return {
         "num_puzzles": num,
-        "num_answered": sums["fsr", "num"],
+        "num_answered": tally.sums["fsr", "num"],
         "num_without_response": len(puzzles) - num,
-        "scores": rates(counts),
+        "scores": scores,
         "replies": list(replies),
     }
 

@@ -42,7 +42,7 @@ from serrm.reporting.report import (
 )
 from serrm.reporting.results import all_runs, main_models, make_report, read_gathered, read_runs, total_flops
 from serrm.reporting.tables import build_tables
-from serrm.scoring.metrics import MEAN, METRICS, Metric
+from serrm.scoring.metrics import MEAN, METRICS, RATIO, Metric
 from serrm.scoring.schema import Evaluation, read_profile_scores, write_evaluation
 from tests.references import write_examples
 from tests.reporting.conftest import (
@@ -135,7 +135,7 @@ def test_metric_files_of_the_papers_numbers_give_the_papers_tables(report):
         assert abs(entry.score.value - float(entry.paper_entry.numbers[0])) < 0.051
         if entry.paper_entry.numbers[1:]:
             ends = [float(end) for end in entry.paper_entry.numbers[1:]]
-            is_of_cells = METRICS[entry.column.metric].is_per_cell
+            is_of_cells = METRICS[entry.column.metric].statistic is RATIO
             assert is_of_cells or [entry.score.low, entry.score.high] == ends
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import ttest_ind, ttest_rel
 
-from serrm.scoring.intervals import Difference, difference, newcombe_correlation, ratio_interval
+from serrm.scoring.intervals import Difference, difference, newcombe_correlation
 from serrm.scoring.metrics import wilson
 
 
@@ -126,43 +126,6 @@ def test_seeds_that_differ_widen_the_interval_and_equal_seeds_do_not() -> None:
 def test_the_other_way_round_it_is_the_negative() -> None:
     forth, back = (difference(*pair) for pair in ((seeds(9, 14), seeds(2)), (seeds(2), seeds(9, 14))))
     assert (back.value, back.low, back.high) == (-forth.value, -forth.high, -forth.low)
-
-
-def test_the_rate_of_cells_has_an_interval_over_puzzles() -> None:
-    """Against the normal interval of a ratio by the delta method, and by the bootstrap over puzzles."""
-    rng = np.random.default_rng(0)
-    blank = rng.integers(40, 60, 400)
-    right = rng.binomial(blank, rng.beta(8, 2, 400))  # puzzles differ more than chance makes them
-    rate = right.sum() / blank.sum()
-    low, high = ratio_interval(right, blank)
-    draws = rng.integers(400, size=(4000, 400))
-    ends = np.quantile(right[draws].sum(1) / blank[draws].sum(1), [0.025, 0.975])
-    assert (low, high) == pytest.approx(tuple(ends), abs=0.002)
-    independent = wilson(int(right.sum()), int(blank.sum()))
-    assert low < independent[0] < rate < independent[1] < high
-
-
-def test_a_rate_of_cells_covers_the_truth_as_often_as_it_should() -> None:
-    rng, blank = np.random.default_rng(1), np.full(100, 50)
-    truth, num_covered = 0.9, 0
-    for _ in range(500):
-        low, high = ratio_interval(rng.binomial(50, rng.beta(9, 1, 100)), blank)
-        num_covered += low <= truth <= high
-    assert 0.92 <= num_covered / 500 <= 0.98
-
-
-def test_a_rate_of_cells_stays_within_its_bounds() -> None:
-    """Without variance the cells of a puzzle count as one, and no interval is wider than 0 to 1."""
-    blank = np.full(20, 50)
-    assert ratio_interval(blank, blank) == pytest.approx(wilson(20, 20))
-    assert ratio_interval(blank * 0, blank) == pytest.approx(wilson(0, 20))
-    low, high = ratio_interval(np.array([50, 0]), np.array([50, 50]))
-    assert 0 <= low < 0.5 < high <= 1
-    for right in ([51], [-1]):
-        with pytest.raises(ValueError, match="no rate of puzzles"):
-            ratio_interval(np.array(right), np.array([50]))
-    with pytest.raises(ValueError, match="0 blank"):
-        ratio_interval(np.array([0]), np.array([0]))
 
 
 def test_without_an_interval_over_puzzles_seeds_alone_are_compared() -> None:

@@ -13,7 +13,7 @@ from scipy.stats import binomtest
 from serrm.puzzles.maze.rules import SPACE
 from serrm.puzzles.task import Criterion, GridTask
 from serrm.puzzles.tasks import TASKS, grid_task
-from serrm.scoring.metrics import MEAN, METRICS, Metric, metrics_of, wilson
+from serrm.scoring.metrics import MEAN, METRICS, RATIO, Metric, interval, metrics_of, wilson
 from serrm.scoring.tally import Tally
 from tests.references import generate_mazes, is_shortest_path, is_valid_path
 
@@ -156,3 +156,39 @@ def test_fractional_successes_lie_inside_and_mirror(num: int, rate: float) -> No
 def test_what_has_no_interval_is_refused(successes: int, num: int, level: float, named: str) -> None:
     with pytest.raises(ValueError, match=named):
         wilson(successes, num, level)
+
+
+def ratio_interval(right: np.ndarray, blank: np.ndarray) -> tuple[float, float]:
+    return interval("gpa", RATIO, RATIO.scores("gpa", RATIO.sums(np.stack([right, blank], axis=1))))
+
+
+def test_the_rate_of_cells_has_an_interval_over_puzzles() -> None:
+    """Against the normal interval of a ratio by the delta method, and by the bootstrap over puzzles."""
+    rng = np.random.default_rng(0)
+    blank = rng.integers(40, 60, 400)
+    right = rng.binomial(blank, rng.beta(8, 2, 400))  # puzzles differ more than chance makes them
+    rate = right.sum() / blank.sum()
+    low, high = ratio_interval(right, blank)
+    draws = rng.integers(400, size=(4000, 400))
+    ends = np.quantile(right[draws].sum(1) / blank[draws].sum(1), [0.025, 0.975])
+    assert (low, high) == pytest.approx(tuple(ends), abs=0.002)
+    independent = wilson(int(right.sum()), int(blank.sum()))
+    assert low < independent[0] < rate < independent[1] < high
+
+
+def test_a_rate_of_cells_covers_the_truth_as_often_as_it_should() -> None:
+    rng, blank = np.random.default_rng(1), np.full(100, 50)
+    truth, num_covered = 0.9, 0
+    for _ in range(500):
+        low, high = ratio_interval(rng.binomial(50, rng.beta(9, 1, 100)), blank)
+        num_covered += low <= truth <= high
+    assert 0.92 <= num_covered / 500 <= 0.98
+
+
+def test_a_rate_of_cells_stays_within_its_bounds() -> None:
+    """Without variance the cells of a puzzle count as one, and no interval is wider than 0 to 1."""
+    blank = np.full(20, 50)
+    assert ratio_interval(blank, blank) == pytest.approx(wilson(20, 20))
+    assert ratio_interval(blank * 0, blank) == pytest.approx(wilson(0, 20))
+    low, high = ratio_interval(np.array([50, 0]), np.array([50, 50]))
+    assert 0 <= low < 0.5 < high <= 1

@@ -45,6 +45,7 @@ def ask(
     from serrm import llm
     from serrm.core.files import write_output
     from serrm.drawing.terminal import console, table, with_interval
+    from serrm.scoring.metrics import RATIO
 
     try:
         request = dict(json.loads(extra))
@@ -59,7 +60,7 @@ def ask(
         write_output(target, json.dumps(content, indent=2) + "\n")
     lines = table("grid", "puzzles", "FSR", "answered", "GPA of answered", "no response")
     for name, entry in sets.items():
-        fsr, gpa = (with_interval(entry["scores"], metric) for metric in ("fsr", "gpa_answered"))
+        fsr, gpa = with_interval(entry["scores"], "fsr"), with_interval(entry["scores"], llm.GPA, RATIO)
         counts = [str(entry[f"num_{kind}"]) for kind in ("puzzles", "answered", "without_response")]
         lines.add_row(name, counts[0], fsr, counts[1], gpa, counts[2])
     screen = console()

@@ -68,7 +68,7 @@ def evaluate(
         for step, values in entry.get("steps", {}).items():
             is_first = step == next(iter(entry["steps"]))
             texts = (
-                with_interval(values, metric_name, metric.statistic.factor)
+                with_interval(values, metric_name, metric.statistic)
                 for metric_name, metric in metrics.items()
             )
             lines.add_row(*((name, str(entry["num_puzzles"])) if is_first else ("", "")), step, *texts)

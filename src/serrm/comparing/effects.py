@@ -14,7 +14,7 @@ from serrm.comparing.revisions import Revision
 from serrm.core.differences import changes, value_text
 from serrm.reporting.results import Key, Score, are_pairs, difference, score
 from serrm.scoring.intervals import Difference
-from serrm.scoring.metrics import MEAN, RATE, Metric, metrics_of
+from serrm.scoring.metrics import MEAN, Metric, metrics_of
 from serrm.scoring.schema import Evaluation, ScoredSet
 from serrm.scoring.verdicts import AHEAD, BEHIND, relation
 
@@ -49,7 +49,7 @@ class Effect(NamedTuple):
 def compare_scores(first: Score, second: Score, metric: Metric) -> tuple[Difference, str]:
     """The second score minus the first, and the verdict; an interval of percentages stays within ±100."""
     delta = difference(second, first)
-    if metric.statistic is RATE:
+    if metric.statistic is not MEAN:
         delta = delta._replace(low=max(delta.low, -LARGEST), high=min(delta.high, LARGEST))
     return (delta, SAME if are_equal(first, second) else verdict(delta, metric))
 

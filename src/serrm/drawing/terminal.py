@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from serrm.drawing.puzzles import Panel, cell_of
+from serrm.scoring.metrics import RATE, Statistic, interval
 
 PLAIN_WIDTH = 110  # characters of a line off a terminal
 BOLD, DIM = Style(bold=True), Style(dim=True)
@@ -83,9 +84,10 @@ def table(*columns: str) -> Table:
     return result
 
 
-def with_interval(values: Mapping[str, float], metric: str, factor: int = 100) -> str:
-    """A score with its interval, by default in percent; a dash if there is no score."""
+def with_interval(values: Mapping[str, float], metric: str, statistic: Statistic = RATE) -> str:
+    """A score with its interval, by default a rate in percent; a dash if there is no score."""
     if metric not in values:
         return "—"
-    score, low, high = (factor * values[key] for key in (metric, f"{metric}_lo", f"{metric}_hi"))
+    ends = interval(metric, statistic, values)
+    score, low, high = (statistic.factor * number for number in (values[metric], *ends))
     return f"{score:.2f} ({low:.2f} to {high:.2f})"

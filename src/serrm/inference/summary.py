@@ -1,7 +1,7 @@
 """The score of a run in one line, for the log of an evaluation."""
 
 from serrm.core.progress import duration
-from serrm.scoring.metrics import metrics_of
+from serrm.scoring.metrics import interval, metrics_of
 from serrm.scoring.schema import Evaluation
 
 
@@ -14,6 +14,7 @@ def score_line(run: Evaluation, seconds: float) -> str:
         return f"{run.name}: no scored set, {duration(seconds)}"
     part = run.scored[run.main_set]
     scores, metric = part.steps[part.headline_steps], run.main_metric
-    factor = metrics_of(run.task)[metric].statistic.factor
-    value, low, high = (factor * scores[metric + end] for end in ("", "_lo", "_hi"))
+    statistic = metrics_of(run.task)[metric].statistic
+    ends = interval(metric, statistic, scores)
+    value, low, high = (statistic.factor * number for number in (scores[metric], *ends))
     return f"{run.name}: {run.main_set.replace('x', '×')} {value:.2f} ({low:.2f}–{high:.2f}), {duration(seconds)}"

@@ -52,9 +52,9 @@ ONE_SEED: Final = "one seed"
 NOTES: Final = (
     "The interval of a difference is Newcombe's over puzzles. With several seeds (±) it adds Welch's t interval over "
     "seeds in quadrature, and assumes that a model with one seed varies as much as the other model. Verdicts with 'one "
-    "seed' rest on a score of one seed, and do not cover other seeds where both models have one. GPA has no interval "
-    "over "
-    "puzzles without the right cells of every puzzle, so it is compared over seeds alone.",
+    "seed' rest on a score of one seed, and do not cover other seeds where both models have one. GPA has a ratio "
+    "estimator's interval over puzzles, and both models' puzzles count as independent; scores from before it was kept "
+    "are compared over seeds alone.",
     f"Ahead, behind, level and undecided are defined in the glossary (docs/glossary.md). Level means within "
     f"±{MARGIN:g} "
     f"points; if all scores are below {MARGIN:g}, the highest score replaces {MARGIN:g}. 'Nearly none' means that the "

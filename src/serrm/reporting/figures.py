@@ -34,7 +34,7 @@ from serrm.reporting.results import (
     training_flops,
 )
 from serrm.reporting.style import style
-from serrm.scoring.metrics import METRICS, RATE, Metric, metrics_of
+from serrm.scoring.metrics import MEAN, METRICS, Metric, metrics_of
 from serrm.scoring.schema import Evaluation, PermutedPuzzle
 from serrm.training.log import Record
 
@@ -156,8 +156,8 @@ def seed_dots(report: Report) -> Figure | None:
             range(len(groups)), [model_name(runs[0].variant) for runs in reversed(groups)], fontsize=8.5
         )
         axes.set(title=puzzle_set(data_set, groups[0][0].main_set), ylim=(-0.6, len(groups) - 0.4))
-        axes.set(xlabel=f"{metric.name} (%)" if metric.statistic is RATE else metric.name)
-        if metric.statistic is RATE:
+        axes.set(xlabel=f"{metric.name} (%)" if metric.statistic is not MEAN else metric.name)
+        if metric.statistic is not MEAN:
             axes.set_xlim(-2, 102)
     remark = f"A dot per seed; the line is their mean. Profile {report.profile}."
     return framed(figure, "Scores of single seeds", remark)
@@ -277,7 +277,7 @@ def _draw(axes: Axes, points: Sequence[tuple[float | int, Score]], model: str, *
 
 def _label_scores(axes: Axes, metric: Metric) -> None:
     """Name the metric on the vertical axis, which shows all percentages if the metric is a rate."""
-    if metric.statistic is RATE:
+    if metric.statistic is not MEAN:
         axes.set(ylabel=f"{metric.name} (%)", ylim=(-2, 102))
     else:
         axes.set(ylabel=metric.name)

@@ -21,7 +21,7 @@ from serrm.puzzles.tasks import alphabet
 from serrm.reporting.recipes import ComposedSettings, Setting, setting_differences
 from serrm.scoring import intervals
 from serrm.scoring.intervals import Difference, newcombe_correlation
-from serrm.scoring.metrics import RATE, metrics_of
+from serrm.scoring.metrics import MEAN, interval, metrics_of
 from serrm.scoring.schema import ComputePoint, Evaluation, ScoredSet, read_evaluation, read_profile_scores
 from serrm.scoring.significance import p_value
 from serrm.training.optimizers import OptimizerSettings
@@ -81,7 +81,7 @@ def score(
         return None
     first_set, _ = scored[0]
     by_seed = [in_percent(runs[0].task, metric, scores) for _, scores in scored]
-    is_rate = metrics_of(runs[0].task)[metric].statistic is RATE
+    is_rate = metrics_of(runs[0].task)[metric].statistic is not MEAN
     result = over_seeds(by_seed, first_set.num_at(steps))._replace(is_rate=is_rate)
     if metric != runs[0].main_metric:
         return result
@@ -137,11 +137,10 @@ def are_pairs(first: Score, second: Score) -> bool:
 def in_percent(task: str, metric: str, scores: Mapping[str, float]) -> tuple[float, float, float]:
     """A metric's value and the ends of its interval, unrounded, rates in percent; ends that are not known are NaN.
 
-    So are those of a rate of cells: files have Wilson intervals of independent cells, four to five times too narrow.
     `task` is a key of TASKS.
     """
     record = metrics_of(task)[metric]
-    ends = [nan, nan] if record.is_per_cell else [scores.get(f"{metric}{end}", nan) for end in ("_lo", "_hi")]
+    ends = interval(metric, record.statistic, scores)
     value, low, high = (record.statistic.factor * number for number in (scores.get(metric, nan), *ends))
     return value, low, high
 

@@ -15,9 +15,9 @@ from statistics import fmean, variance
 from typing import Final, NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
-from serrm.scoring.metrics import CONFIDENCE_LEVEL, wilson
+from serrm.scoring.metrics import CONFIDENCE_LEVEL
 
 QUANTILE: Final = (1 + CONFIDENCE_LEVEL) / 2  # both ends of an interval together leave 5%
 SeedScores = Sequence[Sequence[float]]
@@ -82,29 +82,6 @@ def difference(
     )
     by_seed = t_quantile(degrees, QUANTILE) * error if error else 0.0
     return Difference(value, value - math.hypot(below, by_seed), value + math.hypot(above, by_seed))
-
-
-def ratio_interval(right: Int[np.ndarray, " N"], blank: Int[np.ndarray, " N"]) -> tuple[float, float]:
-    """The 95% interval of the share of N puzzles' blank cells that are right, with puzzles as independent units.
-
-    The variance of the ratio of sums is that of its residuals over puzzles, right − rate · blank (Cochran, Sampling
-    Techniques, 3rd edition, section 6.3). The interval is Wilson's with as many independent cells as would have this
-    variance, so that it stays within 0 and 1, but at most all blank cells. If there is no variance, as with all cells
-    right, they are taken to be as many as puzzles.
-
-    ValueError if there is no blank cell, or a puzzle has more right cells than blank ones.
-    """
-    num, num_blank = len(right), int(blank.sum())
-    if not num_blank or (right > blank).any() or (right < 0).any():
-        raise ValueError(f"{int(right.sum())} right cells of {num_blank} blank ones are no rate of puzzles")
-    rate = float(right.sum() / num_blank)
-    residuals = right - rate * blank
-    variance_of_rate = float(num / max(1, num - 1) * (residuals @ residuals) / num_blank**2)
-    if variance_of_rate > 0:
-        num_effective = min(float(num_blank), max(1.0, rate * (1 - rate) / variance_of_rate))
-    else:
-        num_effective = float(num)
-    return wilson(rate * num_effective, num_effective)
 
 
 def newcombe_correlation(first: Float[np.ndarray, " N"], second: Float[np.ndarray, " N"]) -> float:

@@ -81,33 +81,101 @@ def normal(total: float | int, num: int, squares: float | int) -> tuple[float, f
     return mean - half, mean + half
 
 
-class Statistic(NamedTuple):
-    """How a metric's values become a score: its interval by (total, number, squares), and factor and sign in print."""
+Sums = Mapping[str, float | int]
 
-    interval: Callable[[float | int, int, float | int], tuple[float, float]]
+
+def sums_of_values(values: Shaped[np.ndarray, " trials"]) -> dict[str, float | int]:
+    """The number of values, their sum and that of their squares."""
+    wide = values.astype(np.result_type(values, np.int64))  # squares of small integers would overflow
+    return {"num": len(wide), "total": wide.sum().item(), "squares": (wide * wide).sum().item()}
+
+
+def sums_of_counts(counts: Shaped[np.ndarray, "N 2"]) -> dict[str, float | int]:
+    """Sums over puzzles with counts of right and of all cells, and of their squares and products."""
+    right, cells = counts.astype(np.int64).T
+    squares = {"squares": right @ right, "num_squares": cells @ cells, "products": right @ cells}
+    return {
+        "puzzles": len(counts),
+        "num": cells.sum().item(),
+        "total": right.sum().item(),
+        **{name: value.item() for name, value in squares.items()},
+    }
+
+
+def effective_cells(sums: Sums) -> float:
+    """The number of independent cells that would give the rate of right cells as exactly as these puzzles do.
+
+    The variance of the ratio of sums is that of its residuals over puzzles, right − rate · cells (Cochran, Sampling
+    Techniques, 3rd edition, section 6.3). The number is at least 1 and at most all cells. If there is no variance, as
+    with all cells right, it is the number of puzzles.
+    """
+    num, total, puzzles = sums["num"], sums["total"], sums["puzzles"]
+    # The sum of squared residuals times num², in whole numbers, so that no rounding makes it up.
+    residuals = sums["squares"] * num**2 - 2 * total * num * sums["products"] + total**2 * sums["num_squares"]
+    if residuals == 0:
+        return float(puzzles)
+    variance = puzzles / max(1, puzzles - 1) * (residuals / num**4)
+    return min(float(num), max(1.0, total * (num - total) / num**2 / variance))
+
+
+def _with_ends(name: str, sums: Sums, ends: tuple[float, float]) -> dict[str, float]:
+    return {name: sums["total"] / sums["num"], f"{name}_lo": ends[0], f"{name}_hi": ends[1]}
+
+
+class Statistic(NamedTuple):
+    """How a metric's values become a score: sums over batches, the scores by (name, sums), factor and sign in print."""
+
+    sums: Callable[[Shaped[np.ndarray, "..."]], dict[str, float | int]]
+    scores: Callable[[str, Sums], dict[str, float]]
     factor: int
     sign: str
 
 
-RATE: Final = Statistic(lambda total, num, squares: wilson(total, num), 100, "%")
-MEAN: Final = Statistic(normal, 1, "")
+RATE: Final = Statistic(
+    sums_of_values, lambda name, sums: _with_ends(name, sums, wilson(sums["total"], sums["num"])), 100, "%"
+)
+MEAN: Final = Statistic(
+    sums_of_values,
+    lambda name, sums: _with_ends(name, sums, normal(sums["total"], int(sums["num"]), sums["squares"])),
+    1,
+    "",
+)
+RATIO: Final = Statistic(
+    sums_of_counts,
+    lambda name, sums: {name: sums["total"] / sums["num"], f"{name}_effective": effective_cells(sums)},
+    100,
+    "%",
+)
+
+
+def interval(name: str, statistic: Statistic, scores: Mapping[str, float]) -> tuple[float, float]:
+    """The ends of a score's 95% interval, NaN where they are not known.
+
+    Of a RATIO it is Wilson's with the effective number of cells. Older scores lack the number: they have Wilson
+    intervals of independent cells, which are four to five times too narrow.
+    """
+    if statistic is RATIO:
+        num = scores.get(f"{name}_effective")
+        return (math.nan, math.nan) if num is None else wilson(scores[name] * num, num)
+    return scores.get(f"{name}_lo", math.nan), scores.get(f"{name}_hi", math.nan)
 
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric: its names, and its values over a batch, one per trial (puzzle or cell)."""
+    """A metric: its names, and its values over a batch, one per trial.
+
+    Cells of a puzzle depend on one another, so a rate of cells is a RATIO, whose values are pairs per puzzle: right
+    cells, and all that count.
+    """
 
     name: str  # on axes and in sentences
     short: str  # in columns
     # None: pass@k, which `ArcTally` counts.
-    values: Callable[[Batch], Shaped[np.ndarray, " trials"]] | None = None
+    values: Callable[[Batch], Shaped[np.ndarray, "trials *_"]] | None = None
     statistic: Statistic = RATE
     tasks: tuple[str, ...] = ()  # that have it; empty: all on square grids, or all whose answers vote
     meaning: str = ""  # of a rule of the task, beneath tables
     is_listed: bool = True  # in lists of scores, not only in a table of its own
-    # Cells of a puzzle depend on one another, so a rate of cells has no interval by itself: `ratio_interval` takes
-    # the counts of every puzzle.
-    is_per_cell: bool = False
 
     def __post_init__(self) -> None:
         assert all(task in TASKS for task in self.tasks), f"{self.name}: {self.tasks} are not all tasks"
@@ -133,9 +201,10 @@ def are_solved(batch: Batch) -> Shaped[np.ndarray, " N"]:
     return batch.task.are_right(batch.questions, batch.predictions, batch.answers)
 
 
-def are_cells_right(batch: Batch) -> Shaped[np.ndarray, " cells"]:
-    """Compare the cells to fill with the label."""
-    return np.asarray((batch.predictions == batch.answers)[batch.is_open])
+def right_cells(batch: Batch) -> Shaped[np.ndarray, "N 2"]:
+    """Count the cells that agree with the label, and the cells to fill."""
+    is_right = (batch.predictions == batch.answers) & batch.is_open
+    return np.stack([is_right.sum(axis=1), batch.is_open.sum(axis=1)], axis=1)
 
 
 def are_obeying(rule: Rule, batch: Batch) -> Shaped[np.ndarray, " N"]:
@@ -146,7 +215,7 @@ def are_obeying(rule: Rule, batch: Batch) -> Shaped[np.ndarray, " N"]:
 METRICS: Final = Entries[Metric](
     {
         "fsr": Metric("Fully solved rate", "FSR", are_solved),
-        "gpa": Metric("Grid-point accuracy", "GPA", are_cells_right, is_per_cell=True),
+        "gpa": Metric("Grid-point accuracy", "GPA", right_cells, RATIO),
         **{f"pass_at_{k}": Metric(f"pass@{k}", f"pass@{k}", is_listed=k <= 2) for k in PASS_AT},
     }
 )

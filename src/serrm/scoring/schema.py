@@ -18,7 +18,11 @@ from serrm.core.files import existing, json_text, parse_content, parse_file, wri
 from serrm.puzzles.tasks import TASKS
 
 Scores = dict[str, float]
-"""Values by metric, with the ends of their 95% intervals as `<metric>_lo` and `<metric>_hi`."""
+"""Values by metric, with the ends of their 95% intervals as `<metric>_lo` and `<metric>_hi`.
+
+A rate of cells has `<metric>_effective` in their place, the effective number of independent cells: `metrics.interval`
+gives the ends.
+"""
 TaskTypeRow = Literal["right", "blank", "random"]
 """The row of the task-type table with which ARC-AGI is scored: the puzzle's, zeros, or that of a random puzzle."""
 METRICS_FILE: Final = "metrics.json"

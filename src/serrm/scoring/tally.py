@@ -28,7 +28,7 @@ class Tally:
     task: GridTask
     metrics: Mapping[str, Metric]
     sums: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """Of every metric's values the number ("num"), the sum ("total") and the sum of squares ("squares")."""
+    """The sums of every metric's values, by the names that its statistic gives them; "num" and "total" in all."""
     cells_by_answer: Counter[int] = field(default_factory=Counter)
     """The number of blank cells by the token of their right answer."""
 
@@ -42,9 +42,7 @@ class Tally:
         batch = Batch(inputs, predictions, targets, self.task)
         for name, metric in self.metrics.items():
             assert metric.values is not None, "metrics of votes are counted by ArcTally"
-            values = metric.values(batch)
-            wide = values.astype(np.result_type(values, np.int64))  # squares of small integers would overflow
-            sums = {"num": len(wide), "total": wide.sum().item(), "squares": (wide * wide).sum().item()}
+            sums = metric.statistic.sums(metric.values(batch))
             self.sums.update({(name, key): value for key, value in sums.items()})
         self.cells_by_answer.update(targets[batch.is_open].tolist())
 
@@ -54,7 +52,7 @@ class Tally:
         self.cells_by_answer.update(cells_by_answer)
 
     def scores(self) -> dict[str, float]:
-        """The mean of every metric's values with its 95% interval, rates as fractions.
+        """The mean of every metric's values with what its 95% interval needs, rates as fractions.
 
         `gpa_guess` is the GPA of the best constant answer: one symbol in every blank cell.
 
@@ -65,10 +63,9 @@ class Tally:
         if sums["gpa", "num"] == 0:
             raise ValueError(f"no blank cell to score in {sums['fsr', 'num']} puzzles")
         for name, metric in self.metrics.items():
-            if num := sums[name, "num"]:
-                total = sums[name, "total"]
-                low, high = metric.statistic.interval(total, num, sums[name, "squares"])
-                result |= {name: total / num, f"{name}_lo": low, f"{name}_hi": high}
+            if sums[name, "num"]:
+                of_metric = {key: value for (metric_name, key), value in sums.items() if metric_name == name}
+                result |= metric.statistic.scores(name, of_metric)
         return result | {"gpa_guess": max(self.cells_by_answer.values()) / sums["gpa", "num"]}
 
 

@@ -4,9 +4,10 @@ One name per metric: the headline score of a set is `FSR/9x9`, after any number 
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from math import isnan
 from typing import Any, Final, NamedTuple
 
-from serrm.scoring.metrics import metrics_of
+from serrm.scoring.metrics import interval, metrics_of
 from serrm.scoring.schema import Evaluation
 from serrm.training.log import Record
 
@@ -74,14 +75,14 @@ def _set_name(name: str) -> str:
 
 
 def _in_percent(task: str, scores: Mapping[str, int | float]) -> dict[str, int | float]:
-    """Scores with their intervals, rates in percent; without constants, such as the accuracy of guessing."""
-    metrics = metrics_of(task)
-
-    def factor(key: str) -> int:
-        metric = metrics.get(key.removesuffix("_lo").removesuffix("_hi"))
-        return metric.statistic.factor if metric else 1
-
-    return {key: factor(key) * value for key, value in scores.items() if not key.endswith("_guess")}
+    """Scores with their intervals where these are known, rates in percent."""
+    result = dict[str, int | float]()
+    for name, metric in metrics_of(task).items():
+        if name in scores:
+            ends = interval(name, metric.statistic, scores)
+            values = dict(zip(ENDS, (scores[name], *ends), strict=True))
+            result |= {f"{name}{end}": metric.statistic.factor * value for end, value in values.items()}
+    return {key: value for key, value in result.items() if not isnan(value)}
 
 
 def _at(step: int, prefix: str, values: Mapping[str, int | float | None]) -> Iterator[Value]:
