@@ -1,26 +1,19 @@
 """The code of a run: its parts by name, and the modules that these reach."""
 
 import sys
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from serrm.config import read_params
-from serrm.models.angles import rope
 from serrm.models.halting import HALTING, HaltingRule
 from serrm.planning import imports
-from serrm.planning.code import describe, used_code
+from serrm.planning.code import used_code
 from serrm.planning.imports import import_closure
-from serrm.puzzles.sudoku import symmetries
-from serrm.puzzles.sudoku.record import SUDOKU
 from serrm.puzzles.tasks import TASKS
-from serrm.scoring.metrics import METRICS, Metric
 from serrm.training.settings import RunSettings
-from tests.own.latin import draw_order
 
 ROOT = Path(__file__).parents[2]
 RUN = "sudoku-trm-s0"
@@ -64,17 +57,6 @@ def test_a_scoring_does_not_depend_on_how_a_run_was_trained() -> None:
         assert f"serrm/{other}.py" not in of_run
 
 
-def test_a_constant_of_an_entry_counts(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = used_code(run_of("ci"), "training")
-    monkeypatch.setitem(TASKS, "sudoku", replace(SUDOKU, most_augmentations=700))
-    assert set(used_code(run_of("ci"), "training")) ^ set(before) == {
-        "task.most_augmentations: 700",
-        "task.most_augmentations: None",
-    }
-    monkeypatch.setitem(TASKS, "sudoku", replace(SUDOKU, name="Another name", exact_method="another"))
-    assert used_code(run_of("ci"), "training") == before, "names and methods of commands are no part of a run"
-
-
 def test_a_part_that_is_defined_beside_its_dict_counts_with_all_that_stands_there(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -82,41 +64,6 @@ def test_a_part_that_is_defined_beside_its_dict_counts_with_all_that_stands_ther
     monkeypatch.setitem(HALTING, "mine", mine)
     of_run = modules(used_code(run_of("ci", halting=mine()), "training"))
     assert {"serrm/models/halting.py", "serrm/models/q_head.py"} <= of_run
-
-
-def test_a_metric_counts_with_its_module_in_the_scoring_of_its_task(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Its function may be any of a module that scoring does not import.
-    metric = Metric("Angles", "Angles", rope, tasks=("sudoku",))
-    monkeypatch.setitem(METRICS, "angles", metric)
-    assert "serrm/models/angles.py" in modules(used_code(run_of("ci"), "scoring"))
-    other = used_code(run_of("laptop", "maze-trm-s0"), "scoring")
-    assert not any("Angles" in line for line in other)
-
-
-@dataclass(frozen=True)
-class Held:
-    """Something with a function and numbers."""
-
-    function: Any
-    numbers: Any
-
-
-def made(function: Any) -> Any:
-    """A function that holds another."""
-    return lambda value: function(value)
-
-
-def test_a_value_names_all_that_it_holds() -> None:
-    latin, here = "tests.own.latin.draw_order", __name__
-    assert describe(partial(draw_order, 3)).endswith(f"(of={latin}, arguments=[3], keywords={{}})")
-    assert describe(Held(draw_order, np.arange(2))) == (
-        f"{here}.Held(function={latin}, numbers=numpy.ndarray(numbers=[0, 1]))"
-    )
-    assert describe({"a": (1, None)}) == "{a: [1, None]}"
-    assert describe((range(3), {2, 1}, frozenset("a"))) == "[range(0, 3), {1, 2}, {'a'}]"
-    assert describe(made(draw_order)) == f"{here}.made.<locals>.<lambda>(function={latin})"
-    assert describe(np.flip).startswith("numpy.") and describe(len) == "builtins.len"
-    assert describe(symmetries.draw_symmetry) == "serrm.puzzles.sudoku.symmetries.draw_symmetry"
 
 
 def test_lazy_and_relative_imports_are_followed_and_those_for_types_are_not(

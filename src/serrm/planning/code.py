@@ -1,4 +1,4 @@
-"""The `hash_code` stage: the code that a run's training and its scoring depend on, a line per part and module.
+"""The `hash_code` stage: the code that a run's training and its scoring depend on, a line per entry and module.
 
 A run uses the modules that its stage imports. Of the dicts of tasks, families, optimisers and so on it uses only the
 entries that its settings name, with the modules that define them. DVC compares the files written here, so an entry that
@@ -8,21 +8,15 @@ is added or edited repeats only the runs that name it.
 import ast
 import hashlib
 import inspect
-from collections.abc import Iterator, Mapping
-from dataclasses import fields, is_dataclass
-from functools import partial
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from serrm.config import Params
 from serrm.core.files import hash_file, new_directory
 from serrm.core.settings import KeyOf, Settings
 from serrm.planning.imports import PACKAGES, import_closure, sources
-from serrm.puzzles.task import Task
 from serrm.puzzles.tasks import TASKS
-from serrm.scoring.metrics import METRICS
 from serrm.training.settings import RunSettings
 
 # The modules that import every entry of a dict, so their imports are not followed.
@@ -39,56 +33,10 @@ IGNORED = (
 STAGES = {"training": "stages.train", "scoring": "stages.evaluate"}
 # The closure follows imports inside functions too: the optimisers' `build`, which only training calls, imports these.
 IGNORED_IN = {"training": (), "scoring": ("serrm.training.adam_atan2", "serrm.training.muon")}
-# Fields of a task's record, and modules of its folder, that change a run only through its arrays, or not at all.
-DATA_FIELDS = (
-    *(
-        "name",
-        "source",
-        "subset",
-        "make",
-        "published",
-        "mirror_files",
-        "in_words",
-        "count",
-        "at_most",
-        "as_mirror",
-    ),
-    *(
-        "raw_sets",
-        "audit",
-        "grading",
-        "recognises",
-        "text",
-        "flaw",
-        "solutions",
-        "exact_method",
-        "caveat",
-        "layout",
-        "checkpoint",
-    ),
-    *(
-        "look",
-        "judge",
-        "keys",
-        "samples",
-        "examples",
-        "permutation_title",
-        "permutation_note",
-        "names_blanks",
-    ),
-)
+# Modules of a task's folder that change a run only through its arrays, or not at all.
 DATA_MODULES = ("data", "search", "grade", "canonical", "grammar", "determine", "generate")
-# Fields and modules that change scores. They change a training, too, if its task has `right_answers="any"`: halting and
-# the logged train_fsr then go by the task's rule instead of the label.
-SCORING_FIELDS = (
-    "verify",
-    "right_answers",
-    "open_cells",
-    "allows",
-    "has_permutations",
-    "curve_metrics",
-    "criteria",
-)
+# Modules that change scores. They change a training, too, if its task has `right_answers="any"`: halting and the logged
+# train_fsr then go by the task's rule instead of the label.
 SCORING_MODULES = ("rules",)
 
 
@@ -106,26 +54,25 @@ def write_hashes(params: Params, target: Path) -> None:
 
 
 def used_code(run: RunSettings, stage: str) -> list[str]:
-    """The code of a run's training or scoring: a line per entry of a dict, and a line per module with its hash."""
+    """List the code of a run's training or scoring: a line per entry of a dict, and a line per module with its hash."""
     task = TASKS[run.task]
-    scores_answers = stage == "scoring" or task.right_answers == "any"
-    task_parts = dict(_task_parts(task, scores_answers))
-    run_parts = dict(_entries("run", run) if stage == "training" else _scoring_entries(run))
+    entries = dict(_entries("run", run) if stage == "training" else _scoring_entries(run))
     # Stages of all tasks import puzzles.arc through arrays; only runs on ARC-AGI use it, and their record leads to it.
     not_of_stage = (*ENTRY_MODULES, *IGNORED, *IGNORED_IN[stage], "serrm.puzzles.arc")
     modules = import_closure(
-        {STAGES[stage], *_modules(run_parts)}, exclude=lambda name: _is_within(name, not_of_stage)
+        {STAGES[stage], *_modules(entries.values())}, exclude=lambda name: _is_within(name, not_of_stage)
     )
+    scores_answers = stage == "scoring" or task.right_answers == "any"
     not_of_task = DATA_MODULES if scores_answers else (*DATA_MODULES, *SCORING_MODULES)
-    modules |= import_closure(
-        {type(task).__module__, *_modules(task_parts)},
-        exclude=lambda name: (
-            _is_within(name, (*ENTRY_MODULES, *IGNORED)) or name.rpartition(".")[2] in not_of_task
-        ),
-    )
+
+    def is_left_out(name: str) -> bool:
+        return _is_within(name, (*ENTRY_MODULES, *IGNORED)) or name.rpartition(".")[2] in not_of_task
+
+    of_record = {name for name in _modules(vars(task).values()) if not is_left_out(name)}
+    modules |= import_closure(of_record, exclude=is_left_out)
     files = {name: file for module in modules for name, file in sources(module).items()}
-    parts = [f"{name}: {describe(value)}" for name, value in (task_parts | run_parts).items()]
-    return parts + [f"{_hash(files[name])} {name}" for name in sorted(files)]
+    lines = [f"{name}: {describe(value)}" for name, value in entries.items()]
+    return lines + [f"{_hash(files[name])} {name}" for name in sorted(files)]
 
 
 def _hash(file: Path) -> str:
@@ -139,73 +86,31 @@ def _hash(file: Path) -> str:
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
-def describe(value: Any) -> str:
-    """A value in one line: numbers and text as such, functions and classes by name, with the values they hold."""
-    if value is None or isinstance(value, str | bytes | int | float | range):
-        return repr(value)
-    if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{key}: {describe(part)}" for key, part in _contents(value)) + "}"
-    if isinstance(value, set | frozenset):
-        return "{" + ", ".join(sorted(map(describe, value))) + "}"
-    if isinstance(value, tuple | list) and not hasattr(value, "_asdict"):
-        return "[" + ", ".join(map(describe, value)) + "]"
-    inside = ", ".join(f"{name}={describe(part)}" for name, part in _contents(value))
-    return f"{_definition(value).__module__}.{_definition(value).__qualname__}" + (inside and f"({inside})")
+def describe(entry: Any) -> str:
+    """Name an entry of a dict: a function or class, or a named tuple of these and of plain values."""
+    if isinstance(entry, tuple):
+        return f"{describe(type(entry))}({', '.join(map(describe, entry))})"
+    return f"{entry.__module__}.{entry.__qualname__}" if callable(entry) else repr(entry)
 
 
-def _modules(value: Any) -> set[str]:
-    """The project's modules that define the functions and classes that a value holds."""
-    modules = {name for _, part in _contents(value) for name in _modules(part)}
-    name = _definition(value).__module__
-    return modules | ({name} if name.partition(".")[0] in PACKAGES else set())
-
-
-def _definition(value: Any) -> Any:
-    """The value itself if it is a class or a function, else its class."""
-    value = inspect.unwrap(value) if callable(value) else value
-    return value if isinstance(value, type) or inspect.isroutine(value) else type(value)
-
-
-def _contents(value: Any) -> list[tuple[str, Any]]:
-    """The values that a value holds, by name: items, fields, arguments, and variables of an enclosing function."""
-    value = inspect.unwrap(value) if callable(value) else value
-    if isinstance(value, type | str):
-        return []
-    if inspect.isfunction(value):  # the variables that it takes from the function that made it
-        return [*inspect.getclosurevars(value).nonlocals.items()]
-    if inspect.ismethod(value):
-        return [("self", value.__self__)]
-    if isinstance(value, partial):
-        return [("of", value.func), ("arguments", value.args), ("keywords", value.keywords)]
-    if is_dataclass(value):
-        return [(field.name, getattr(value, field.name)) for field in fields(value)]
-    if isinstance(value, np.ndarray):
-        return [("numbers", value.tolist())]
-    if isinstance(value, tuple) and hasattr(value, "_asdict"):
-        return [*value._asdict().items()]
-    if isinstance(value, tuple | list | set | frozenset):
-        return [(str(index), part) for index, part in enumerate(value)]
-    if isinstance(value, Mapping):
-        return [(str(key), part) for key, part in value.items()]
-    return [*getattr(value, "__dict__", {}).items()]
+def _modules(values: Iterable[Any]) -> set[str]:
+    """Find the project's modules that define the functions and classes among the values, and in tuples of these."""
+    modules = set[str]()
+    for value in values:
+        if isinstance(value, tuple):
+            modules |= _modules((type(value), *value))
+        elif callable(value) and inspect.unwrap(value).__module__.partition(".")[0] in PACKAGES:
+            modules.add(inspect.unwrap(value).__module__)
+    return modules
 
 
 def _is_within(name: str, packages: tuple[str, ...]) -> bool:
     return any(name == package or name.startswith(f"{package}.") for package in packages)
 
 
-def _task_parts(task: Task, scores_answers: bool) -> Iterator[tuple[str, Any]]:
-    """The fields of a task that a stage of its runs reads; those for scores only if the stage scores answers."""
-    ignored = DATA_FIELDS if scores_answers else (*DATA_FIELDS, *SCORING_FIELDS)
-    for field in fields(task):
-        if field.name not in ignored:
-            yield f"task.{field.name}", getattr(task, field.name)
-
-
 def _scoring_entries(run: RunSettings) -> Iterator[tuple[str, Any]]:
     yield from _entries("run.model", run.model)
     yield from _entries("run.train.loss", run.train.loss)
-    yield "metrics", {name: metric for name, metric in METRICS.items() if metric.is_of(run.task)}
 
 
 def _entries(path: str, settings: Settings) -> Iterator[tuple[str, Any]]:
