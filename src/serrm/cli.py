@@ -184,10 +184,10 @@ for command in (
     show,
     solve,
     sweep,
+    track,
     use,
 ):
     app.command()(command)
-app.add_typer(track, name="track")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -5,8 +5,8 @@ Only modules of this package import mlflow; this `__init__` and `background` do 
 params.yaml owns the configuration and DVC the weights; MLflow mirrors the configuration and the scores, for comparing
 runs. No result depends on it: everything can be logged again from the files.
 
-This `__init__` has the address of the project's store and the command lines that serve its UI and models. They start
-one worker, because MLflow's default of four workers and a job queue takes half a minute to start and gigabytes of
+This `__init__` has the address of the project's store and the command line that serves its UI. It starts one
+worker, because MLflow's default of four workers and a job queue takes half a minute to start and gigabytes of
 memory.
 """
 
@@ -63,11 +63,6 @@ def ui_command(store: str, host: str, port: int) -> list[str]:
         raise ValueError(f"the runs are on the server {store}: open that address")
     if (database := database_path(store)) and not database.is_file():
         raise ValueError(f"no runs yet: {database} is missing, `make repro` or `serrm track` writes it")
-    return server_command(["server", "--backend-store-uri", store, "--workers", "1"], host, port)
-
-
-def server_command(command: Sequence[str], host: str, port: int) -> list[str]:
-    """The command line of one of MLflow's servers. ValueError if it cannot listen at that host and port."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -77,7 +72,8 @@ def server_command(command: Sequence[str], host: str, port: int) -> list[str]:
             raise ValueError(
                 f"cannot serve on {host}:{port}: {error.strerror}; choose another {option}"
             ) from error
-    return [sys.executable, "-m", "mlflow", *command, "--host", host, "--port", str(port)]
+    command = ["server", "--backend-store-uri", store, "--workers", "1", "--host", host, "--port", str(port)]
+    return [sys.executable, "-m", "mlflow", *command]
 
 
 def replace_process(root: Path, command: list[str]) -> NoReturn:

@@ -93,8 +93,8 @@ class Mirror:
             self.states[folder] = state
             yield label, None
 
-    def log_training(self, layout: Layout, training: Training) -> str:
-        """Log a training so far, and return the id of MLflow's run.
+    def log_training(self, layout: Layout, training: Training) -> None:
+        """Log a training so far.
 
         It is RUNNING while a process trains, else KILLED, until it goes on.
         """
@@ -105,9 +105,9 @@ class Mirror:
             if run is None:
                 start = int(1000 * datetime.fromisoformat(facts["date"]).timestamp())
                 run = self._create(client, experiment, training.identity.run, settings, facts, start)
-            run_id = str(run.info.run_id)
             if run.info.lifecycle_stage == "deleted":
-                return run_id
+                return
+            run_id = str(run.info.run_id)
             if run_id not in self.last_steps:
                 steps = [metric.step for metric in client.get_metric_history(run_id, "train/loss")]
                 self.last_steps[run_id] = max(steps, default=-1)
@@ -124,10 +124,9 @@ class Mirror:
                 client.update_run(run_id, "RUNNING")
             else:
                 client.set_terminated(run_id, "KILLED")
-        return run_id
 
-    def log_result(self, layout: Layout, name: str) -> str:
-        """Log everything in a finished run's files that MLflow does not have, and return the id of MLflow's run.
+    def log_result(self, layout: Layout, name: str) -> None:
+        """Log everything in a finished run's files that MLflow does not have.
 
         StoreError if MLflow fails, ValueError if a file is malformed or there is no checkpoint.
         """
@@ -140,9 +139,9 @@ class Mirror:
             if run is None:
                 written = int(1000 * (layout.runs / name / CONFIG).stat().st_mtime)
                 run = self._create(client, experiment, name, settings, facts, written - result.duration)
-            run_id = str(run.info.run_id)
             if run.info.lifecycle_stage == "deleted":
-                return run_id
+                return
+            run_id = str(run.info.run_id)
             state = hashlib.sha256(json.dumps([result.values(), result.params()]).encode()).hexdigest()
             if run.data.tags.get(FILES) != state:
                 log_content(client, run, layout, name, result)
@@ -150,7 +149,6 @@ class Mirror:
                 client.set_tag(run_id, FILES, state)  # last: what is interrupted is logged again
             if run.data.tags.get(PLACE) == self.place:
                 self._mark_current(client, experiment, name, run, settings)
-        return run_id
 
     def _create(
         self,
