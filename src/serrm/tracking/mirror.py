@@ -28,7 +28,7 @@ from serrm.drawing.examples import example_scene, read_examples
 from serrm.drawing.svg import picture_svg
 from serrm.reporting.style import style
 from serrm.scoring.predictions import PREDICTIONS
-from serrm.tracking.description import description, display_name, params_of
+from serrm.tracking.description import display_name, params_of
 from serrm.tracking.results import CONFIG, Result, has_ended, read_result, result_files
 from serrm.tracking.store import StoreError, experiment_id, open_store
 from serrm.tracking.values import Value, headline_name, log_values
@@ -162,7 +162,6 @@ class Mirror:
         """Create the run of a training with the facts about it, which are empty for results from elsewhere."""
         tags = {NAME: name, PLACE: self.place, COLOUR: style(settings.model.family)[0]}
         tags |= {TRAINING: facts.get(ID, ""), IDENTITY: facts.get("identity", "")}
-        tags[MLFLOW_RUN_NOTE] = description(self.root, name, settings, facts)
         if commit := facts.get("commit"):
             tags[MLFLOW_GIT_COMMIT] = commit
             tags["mlflow.source.git.dirty"] = str(facts["has_changes"]).lower()
