@@ -14,7 +14,6 @@ import errno
 import os
 import socket
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
