@@ -9,13 +9,15 @@ import pytest
 
 from serrm.arrays.stream import PuzzleArrays
 from serrm.inference import studies
+from serrm.inference.evaluate import score_set
+from serrm.inference.methods import Symmetric, method_points
 from serrm.inference.predict import LoadedModel, Predictor, load_model
 from serrm.inference.search import Limits, Search, search
-from serrm.inference.settings import ComputeSettings
+from serrm.inference.settings import ComputeSettings, MethodSettings
 from serrm.inference.studies import equivariance, puzzles_of_trained_size, search_points, symmetric_questions
 from serrm.models.build import empty_model
 from serrm.puzzles.sudoku.data import generate_puzzles
-from serrm.puzzles.tasks import TASKS
+from serrm.puzzles.tasks import TASKS, grid_task
 from serrm.scoring.metrics import wilson
 from serrm.training.losses import Stablemax
 from tests.conftest import TRM_CHANGES, MakePath, MakeRun, config_of
@@ -128,3 +130,46 @@ def test_the_example_is_the_first_pair_that_differs(
     assert (found.num_pairs, found.num_identical) == (4, 2)
     assert asked.gather(2, 1).questions[0].tolist() == [*found.example.question]
     assert found.example.permuted_prediction[5] == 0 != found.example.prediction[5]
+
+
+@pytest.mark.parametrize("kind", ["symmetries", "noise"])
+@pytest.mark.parametrize("answer", ["verified", "halted", "certain", "vote"])
+def test_a_method_begins_with_the_plain_attempt_and_counts_the_steps_of_all(
+    oracle: LoadedModel, puzzles: PuzzleArrays, kind: str, answer: str
+) -> None:
+    """An oracle whose steps to the solution depend on the first clue, which symmetries move."""
+    method = MethodSettings(kind=kind, answer=answer, attempts=(4, 1), steps=5, noise=0.1)
+    predictor = Predictor(oracle, 1)
+    one, four = method_points(predictor, puzzles, method)
+    plain = score_set(predictor, puzzles, (5,))
+    assert one.fsr == plain.steps[5]["fsr"] and (one.num_attempts, four.num_attempts) == (1, 4)
+    assert one.mean_steps <= 5 and one.mean_steps < four.mean_steps <= 20
+    if answer == "verified":
+        assert four.mean_steps < 20 and (four.fsr > one.fsr) == (kind == "symmetries")
+    else:
+        assert four.mean_steps == 20
+
+
+def test_attempts_end_when_the_answer_no_longer_changes(oracle: LoadedModel, puzzles: PuzzleArrays) -> None:
+    method = MethodSettings(kind="noise", answer="halted", attempts=(1,), steps=16, patience=2)
+    (point,) = method_points(Predictor(oracle, 1), puzzles, method)
+    assert 3 <= point.mean_steps < 16
+
+
+def test_a_method_by_the_q_head_leaves_runs_without_one_out(
+    oracle: LoadedModel, puzzles: PuzzleArrays
+) -> None:
+    for changes in ({"answer": "q"}, {"answer": "halted", "halts": True}):
+        method = MethodSettings(kind="noise", attempts=(1,), **changes)
+        assert method_points(Predictor(oracle, 1), puzzles, method) == ()
+
+
+@pytest.mark.parametrize("task", ["sudoku", "maze"])
+def test_the_answer_to_a_changed_question_is_changed_back(task: str) -> None:
+    record, rng = grid_task(task), np.random.default_rng(0)
+    tokens = rng.integers(0, record.alphabet(9).num_symbols, (5, 81), dtype=np.uint8)
+    method = MethodSettings(kind="symmetries", answer="vote", attempts=(1,))
+    for number in range(12):
+        attempt = Symmetric(record, 9, tokens, range(3, 8), number, method, seed=1)
+        assert np.array_equal(attempt.answered(attempt.asked()), tokens)
+        assert np.array_equal(attempt.asked(), tokens) == (number % 8 == 0 if task == "maze" else number == 0)

@@ -33,6 +33,7 @@ class Purpose(IntEnum):
     GENERATED = 15
     START = 16
     NOISE = 17
+    TRAJECTORY = 18
 
 
 def keyed_rng(seed: int, purpose: Purpose, first: int = 0, second: int = 0) -> np.random.Generator:

@@ -21,7 +21,13 @@ from serrm.core.processes import ALONE, joined_by_torchrun
 from serrm.inference import predict
 from serrm.inference.predictions import Blocks, Predictions, rows_of, set_predictions
 from serrm.inference.settings import ScoringSettings, usual_headline_steps
-from serrm.inference.studies import compute_points, equivariance, puzzles_of_trained_size, symmetric_questions
+from serrm.inference.studies import (
+    compute_by_method,
+    compute_points,
+    equivariance,
+    puzzles_of_trained_size,
+    symmetric_questions,
+)
 from serrm.inference.votes import arc_questions, count_votes, pooled, score_arc
 from serrm.kernels.accelerate import accelerate
 from serrm.kernels.precision import arithmetic, resolved_precision
@@ -81,6 +87,7 @@ def evaluate(
         if settings.equivariance_pairs and (questions := symmetric_questions(loaded, arrays)) is not None:
             pairs = equivariance(predictor, questions, settings.equivariance_pairs, run.seed)
         first_verified, attempts = compute_points(predictor, arrays, run)
+        methods = compute_by_method(predictor, arrays, run)
         # Last, as it loads other weights into the model.
         curve = tuple(learning_curve(predictor, arrays, run))
         evaluation = Evaluation(
@@ -98,6 +105,7 @@ def evaluate(
             set_of_trained_size=set_of_trained_size,
             first_verified=first_verified,
             attempts=attempts,
+            methods=methods,
             equivariance=pairs,
             learning_curve=curve,
         )

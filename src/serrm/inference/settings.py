@@ -1,11 +1,12 @@
 """Settings of evaluations: the section `evaluate` of a profile, and all that one evaluation depends on."""
 
 from collections.abc import Collection
-from typing import Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field, NonNegativeInt, PositiveInt, model_validator
 
-from serrm.core.settings import Settings, TaskName, setting_error
+from serrm.core.entries import Entries
+from serrm.core.settings import KeyOf, Settings, TaskName, setting_error
 from serrm.scoring.schema import TaskTypeRow
 from serrm.training.settings import Fidelity
 
@@ -16,6 +17,50 @@ HEADLINE_STEPS = 16  # supervision steps of the paper's tables and of equivarian
 def usual_headline_steps(steps: Collection[int]) -> int:
     """16 supervision steps, or the most that are scored where 16 are not."""
     return HEADLINE_STEPS if HEADLINE_STEPS in steps else max(steps)
+
+
+ATTEMPTS: Final = Entries[Any](
+    {
+        "noise": "serrm.inference.methods:Noisy",
+        "symmetries": "serrm.inference.methods:Symmetric",
+    }
+)
+"""How attempts at a puzzle differ."""
+CHOICES: Final = Entries[Any](
+    {
+        "verified": "serrm.inference.methods:first_verified",
+        "halted": "serrm.inference.methods:first_halted",
+        "q": "serrm.inference.methods:highest_q",
+        "certain": "serrm.inference.methods:most_certain",
+        "vote": "serrm.inference.methods:most_votes",
+    }
+)
+"""Which attempt gives the answer."""
+
+
+class MethodSettings(Settings):
+    """A method of test-time compute with attempts that do not depend on one another; the first one is plain."""
+
+    kind: Annotated[str, KeyOf(ATTEMPTS)]
+    """How attempts differ: `noise` on the state before every step, or `symmetries` of the question."""
+    answer: Annotated[str, KeyOf(CHOICES)]
+    """The answer that counts: the first `verified` one, that of the attempt that first `halted`, that of the highest
+    `q` value, the most `certain` one, or the one with most votes (`vote`)."""
+    attempts: tuple[PositiveInt, ...] = Field(min_length=1)
+    """Numbers of attempts to score."""
+    steps: PositiveInt = 16
+    """Most supervision steps of an attempt."""
+    halts: bool = False
+    """Attempts end when the trained Q head says so; runs without one are left out."""
+    patience: PositiveInt | None = None
+    """Attempts end when the prediction has been the same for this many further steps; null: never."""
+    noise: float = Field(default=0.0, ge=0)
+    """`noise`: scale of the normal numbers."""
+
+    @property
+    def needs_q_head(self) -> bool:
+        """True if a trained Q head ends attempts or chooses among them."""
+        return self.halts or self.answer == "q"
 
 
 class ComputeSettings(Settings):
@@ -29,6 +74,8 @@ class ComputeSettings(Settings):
     """Steps of the first attempt if there are guesses."""
     attempts: tuple[PositiveInt, ...] = ()
     """Numbers of attempts to score. The first one has no guesses, so 64 allows 63 attempts with guesses (Sudoku)."""
+    methods: dict[str, MethodSettings] = Field(default={})
+    """Further methods by name, which head their rows in the table and panels in the figure."""
 
 
 class EvaluateSettings(Settings):

@@ -19,6 +19,7 @@ from serrm.core.processes import ALONE
 from serrm.core.progress import with_progress
 from serrm.core.randomness import Purpose, keyed_rng
 from serrm.inference import predict
+from serrm.inference.methods import method_points
 from serrm.inference.search import Limits, Search, search
 from serrm.inference.settings import HEADLINE_STEPS, ComputeSettings, ScoringSettings
 from serrm.puzzles.arc.grids import PADDING, decoded_sizes
@@ -46,6 +47,19 @@ def compute_points(
         return (), ()
     puzzles = puzzles_of_trained_size(predictor.loaded, arrays)
     return ((), ()) if puzzles is None else search_points(predictor, puzzles, settings)
+
+
+def compute_by_method(
+    predictor: predict.Predictor, arrays: Path, run: ScoringSettings
+) -> dict[str, tuple[ComputePoint, ...]] | None:
+    """The points of further methods by name, on the first test puzzles of the size trained on; None without any."""
+    settings = run.evaluate.test_time_compute
+    puzzles = puzzles_of_trained_size(predictor.loaded, arrays) if settings and settings.methods else None
+    if settings is None or puzzles is None:
+        return None
+    first = puzzles.first(settings.num_puzzles)
+    points = {name: method_points(predictor, first, method) for name, method in settings.methods.items()}
+    return {name: of_method for name, of_method in points.items() if of_method} or None
 
 
 def search_points(

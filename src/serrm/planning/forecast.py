@@ -112,7 +112,8 @@ def evaluation_flops(run_settings: RunSettings, counts: Counts, scoring: Scoring
     steps += snapshots * settings.curve_steps * min(settings.curve_puzzles, num) * votes
     if search is not None:
         guessing = search.attempt_steps + (max(search.attempts) - 1) * GUESS_STEPS if search.attempts else 0
-        steps += (max(search.max_steps) + guessing) * min(search.num_puzzles, num)
+        attempts = sum(method.steps * max(method.attempts) for method in search.methods.values())
+        steps += (max(search.max_steps) + guessing + attempts) * min(search.num_puzzles, num)
     return passes * max(settings.steps) * set_flops + steps * _step_flops(run_settings, counts.side)
 
 

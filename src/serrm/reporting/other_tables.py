@@ -195,14 +195,19 @@ class Search(NamedTuple):
 
 
 def searches_of(report: Report) -> dict[tuple[str, str, str], list[Search]]:
-    """The main models' searches that all seeds have, by data set, variant and method."""
+    """The searches that all seeds have, by data set, variant and method: those of main models, and named methods."""
     searches, main = {}, main_models(report.results)
     for (data_set, variant), runs in report.results.items():
-        for method, of_seeds in (
-            ("first verified answer", [run.first_verified for run in runs]),
-            ("guesses", [run.attempts for run in runs]),
-        ):
-            if (groups := _same_limits(of_seeds)) and variant in main:
+        of_methods = [run.methods or {} for run in runs]
+        points = {name: [methods.get(name, ()) for methods in of_methods] for name in of_methods[0]}
+        if variant in main:
+            searches_of_main = {
+                "first verified answer": [run.first_verified for run in runs],
+                "guesses": [run.attempts for run in runs],
+            }
+            points = searches_of_main | points
+        for method, of_seeds in points.items():
+            if groups := _same_limits(of_seeds):
                 side = runs[0].data.side
                 flops = report.flops[data_set, variant](
                     num_symbols=alphabet(runs[0].task, side).num_symbols, num_positions=side**2
@@ -303,7 +308,8 @@ OTHER_TABLES: Final = {
     "compute": OtherTable(
         "Test-time compute",
         'The table shows how many puzzles of the trained size are solved. "First verified answer" is one attempt that '
-        f'stops at a verified answer; with "guesses", further attempts of {GUESS_STEPS} steps each follow. Mean steps '
+        f'stops at a verified answer; with "guesses", further attempts of {GUESS_STEPS} steps each follow. Other '
+        "methods are those of test_time_compute.methods in the params file. Mean steps "
         "and FLOPs are those of all attempts at a puzzle.",
         compute_table,
     ),

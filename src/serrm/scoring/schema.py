@@ -242,6 +242,8 @@ class Evaluation(_Record):
     """One attempt up to its first verified answer, by limit of steps."""
     attempts: tuple[ComputePoint, ...] = ()
     """Several attempts, all except the first with guesses, by limit of attempts."""
+    methods: dict[str, tuple[ComputePoint, ...]] | None = None
+    """Further methods of test-time compute by name, by limit of attempts."""
     equivariance: Equivariance | None = None
     notes: tuple[str, ...] = ()
     """Remarks on runs that were made by other means than the pipeline."""

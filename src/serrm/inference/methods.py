@@ -1,0 +1,266 @@
+"""Methods of test-time compute with independent attempts at a puzzle: how these differ, and which answer is taken.
+
+Unlike guesses (`serrm.inference.search`), no attempt waits for the result of another one, so that answers can vote, or
+the Q head can choose. Steps are counted until an attempt stops or is not needed any more, as a program would take them
+that ends it there. (Extensions; noisy trajectories are PTRM's, arXiv:2605.19943.)
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float32, Int, UInt8
+
+from serrm.arrays.stream import PuzzleArrays
+from serrm.core.progress import with_progress
+from serrm.core.randomness import Purpose, normal_numbers
+from serrm.inference import predict
+from serrm.inference.settings import ATTEMPTS, CHOICES, MethodSettings
+from serrm.models.q_head import HALT
+from serrm.models.recurrence import State
+from serrm.puzzles.task import GridTask
+from serrm.puzzles.tasks import grid_task
+from serrm.scoring.metrics import rates
+from serrm.scoring.schema import ComputePoint
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """An attempt at a batch of puzzles, by their numbers in the set; attempt 0 of each method is a plain one."""
+
+    task: GridTask
+    side: int
+    questions: UInt8[np.ndarray, "B I"]
+    puzzles: range
+    number: int
+    settings: MethodSettings
+    seed: int
+
+    def asked(self) -> UInt8[np.ndarray, "B I"]:
+        """The questions that the model gets."""
+        return self.questions
+
+    def state(self, state: State, step: int) -> State:
+        """The state with which a supervision step begins."""
+        return state
+
+    def answered(self, predictions: UInt8[np.ndarray, "B I"]) -> UInt8[np.ndarray, "B I"]:
+        """The answers to the puzzles' own questions."""
+        return predictions
+
+
+class Noisy(Attempt):
+    """Normal numbers are added to the state before every step, one vector per part of the state and puzzle."""
+
+    def state(self, state: State, step: int) -> State:
+        """Draw by seed, puzzle, attempt and step."""
+        if self.number == 0:
+            return state
+        address = self.number * self.settings.steps + step
+        shape = (len(state), state[0].shape[-1])
+        draws = normal_numbers(self.seed, Purpose.TRAJECTORY, self.puzzles, address, shape)
+        noise = torch.from_numpy(self.settings.noise * draws).to(state[0].device, state[0].dtype)
+        return tuple(
+            part + noise[:, index].reshape(len(part), *[1] * (part.dim() - 2), -1)
+            for index, part in enumerate(state)
+        )
+
+
+class Symmetric(Attempt):
+    """The question is changed by a symmetry of the task, as in training, and the prediction is changed back."""
+
+    def asked(self) -> UInt8[np.ndarray, "B I"]:
+        """Apply the augmentation with the attempt's number."""
+        return self.task.apply(self.questions, self._parameters(), self.side)
+
+    def answered(self, predictions: UInt8[np.ndarray, "B I"]) -> UInt8[np.ndarray, "B I"]:
+        """Undo it: padding and the first special token stay in every augmentation, so they show where cells go."""
+        num_cells, num_symbols = self.side**2, self.task.alphabet(self.side).num_symbols
+        sources = sum(
+            self._moved((np.arange(num_cells) >> bit & 1).astype(np.uint8)).astype(np.intp) << bit
+            for bit in range(num_cells.bit_length())
+        )
+        tokens = [
+            self._moved(np.full(num_cells, token, dtype=np.uint8))[:, 0] for token in range(num_symbols)
+        ]
+        inverse = np.argsort(np.stack(tokens, axis=1), axis=1).astype(np.uint8)
+        known = np.where(predictions < num_symbols, predictions, 0).astype(np.intp)
+        result = np.empty_like(predictions)
+        np.put_along_axis(result, np.asarray(sources), np.take_along_axis(inverse, known, axis=1), axis=1)
+        return result
+
+    def _parameters(self) -> UInt8[np.ndarray, "B P"]:
+        most = self.task.most_augmentations
+        number = self.number if most is None else self.number % (most + 1)
+        return np.stack([self.task.draw(self.seed, puzzle, number, self.side) for puzzle in self.puzzles])
+
+    def _moved(self, grid: UInt8[np.ndarray, " I"]) -> UInt8[np.ndarray, "B I"]:
+        grids = np.repeat(grid[None], len(self.questions), axis=0)
+        return self.task.apply(grids, self._parameters(), self.side)
+
+
+class Ends(NamedTuple):
+    """Attempts as they ended: those at a puzzle, `A`, one at each puzzle of a batch, `B`, or all at all, `N A`."""
+
+    predictions: UInt8[np.ndarray, "... I"]
+    steps: Int[np.ndarray, "..."]
+    is_verified: Bool[np.ndarray, "..."]
+    has_halted: Bool[np.ndarray, "..."]  # by the rule, or as the prediction no longer changed
+    certainty: Float32[np.ndarray, "..."]
+    q: Float32[np.ndarray, "..."]  # the Q head's logit of halting; 0 without one
+
+
+class Choice(NamedTuple):
+    """The number of the attempt that gives a puzzle's answer, and the steps of all attempts until it is known."""
+
+    attempt: int
+    steps: int
+
+
+def first_verified(ends: Ends) -> Choice:
+    """The first attempt whose answer obeys the rule, else the first; attempts follow one another."""
+    (verified,) = np.nonzero(ends.is_verified)
+    if len(verified):
+        return Choice(int(verified[0]), int(ends.steps[: verified[0] + 1].sum()))
+    return Choice(0, int(ends.steps.sum()))
+
+
+def first_halted(ends: Ends) -> Choice:
+    """The attempt that halts after the fewest steps, at which all others end, too; without one the most certain."""
+    steps = np.where(ends.has_halted, ends.steps, np.iinfo(np.int64).max)
+    if not ends.has_halted.any():
+        return most_certain(ends)
+    return Choice(int(steps.argmin()), int(np.minimum(ends.steps, steps.min()).sum()))
+
+
+def most_certain(ends: Ends) -> Choice:
+    """The attempt whose least certain cell is most certain."""
+    return Choice(int(ends.certainty.argmax()), int(ends.steps.sum()))
+
+
+def highest_q(ends: Ends) -> Choice:
+    """The attempt with the highest Q value."""
+    return Choice(int(ends.q.argmax()), int(ends.steps.sum()))
+
+
+def most_votes(ends: Ends) -> Choice:
+    """The answer of most attempts; of equally many, the one of the most certain attempt."""
+    grids = [prediction.tobytes() for prediction in ends.predictions]
+    votes = Counter(grids)
+    best = max(range(len(grids)), key=lambda number: (votes[grids[number]], ends.certainty[number]))
+    return Choice(best, int(ends.steps.sum()))
+
+
+def method_points(
+    predictor: predict.Predictor, puzzles: PuzzleArrays, settings: MethodSettings
+) -> tuple[ComputePoint, ...]:
+    """FSR against mean supervision steps per puzzle by a method, a point per number of attempts.
+
+    Empty if the method needs a rule to verify answers by, or a trained Q head, and there is none.
+    """
+    run, task = predictor.loaded.settings, grid_task(puzzles.task)
+    if settings.needs_q_head and not run.train.halting.needs_q_head:
+        return ()
+    if settings.answer == "verified" and task.verify is None:
+        return ()
+    most, points, choose = max(settings.attempts), list[ComputePoint](), CHOICES[settings.answer]
+    attempts = [_ends_of(predictor, puzzles, settings, number) for number in range(most)]
+    ends = Ends(*(np.stack(parts, axis=1) for parts in zip(*attempts, strict=True)))
+    for num in sorted(settings.attempts):
+        choices = [choose(Ends(*(part[row, :num] for part in ends))) for row in range(len(puzzles))]
+        answers = ends.predictions[np.arange(len(puzzles)), [choice.attempt for choice in choices]]
+        is_right = task.are_right(np.asarray(puzzles.questions), answers, np.asarray(puzzles.answers))
+        scores = rates({"fsr": (int(is_right.sum()), len(puzzles))})
+        mean = float(np.mean([choice.steps for choice in choices]))
+        points.append(
+            ComputePoint(
+                num_attempts=num,
+                max_steps=settings.steps,
+                num_puzzles=len(puzzles),
+                mean_steps=mean,
+                **scores,
+            )
+        )
+    return tuple(points)
+
+
+def _ends_of(
+    predictor: predict.Predictor, puzzles: PuzzleArrays, settings: MethodSettings, number: int
+) -> Ends:
+    """The ends of one attempt at all puzzles, without an axis of attempts; processes share the batches."""
+    processes = predictor.processes
+    size = predictor.puzzles_at_once(puzzles.side, puzzles.num_symbols)
+    starts = range(processes.rank * size, len(puzzles), processes.num * size)
+    blocks = {
+        start: _end(predictor, puzzles, settings, number, range(start, min(start + size, len(puzzles))))
+        for start in with_progress(
+            starts, "attempt", len(starts), unit="batch", is_quiet=not processes.is_first
+        )
+    }
+    of_all = {start: block for of_process in processes.collect(blocks) for start, block in of_process.items()}
+    return Ends(
+        *(np.concatenate(parts) for parts in zip(*(of_all[key] for key in sorted(of_all)), strict=True))
+    )
+
+
+def _end(
+    predictor: predict.Predictor,
+    puzzles: PuzzleArrays,
+    settings: MethodSettings,
+    number: int,
+    rows: range,
+) -> Ends:
+    """The ends of an attempt at the puzzles of a batch."""
+    run, model, task = predictor.loaded.settings, predictor.loaded.model, grid_task(puzzles.task)
+    questions = np.asarray(puzzles.questions[rows.start : rows.stop])
+    attempt = ATTEMPTS[settings.kind](task, puzzles.side, questions, rows, number, settings, run.seed)
+    tokens = torch.from_numpy(attempt.asked().astype(np.int64)).to(model.initial.device)
+    vectors = model.task_vectors(torch.zeros(len(rows), dtype=torch.long, device=model.initial.device))
+    state = model.initial_state(len(rows), tokens.shape[1], puzzles.num_symbols, predictor.dtype, rows.start)
+    num, ends, history = len(rows), None, list[UInt8[np.ndarray, "B I"]]()
+    is_open = np.ones(num, dtype=bool)
+    for step in range(1, settings.steps + 1):
+        state = attempt.state(state, step)
+        output = predict.supervision_step(model, state, tokens, vectors, num)
+        state = output.state
+        history.append(attempt.answered(predict.symbols_of(output.logits)))
+        has_halted = _are_settled(history, settings.patience)
+        if settings.needs_q_head and output.halting is not None:
+            rule = run.train.halting.model_copy(update={"exploration": 0.0})
+            counts = torch.full((num,), step)
+            has_halted |= rule.halts(
+                output.halting.cpu(), counts, seed=run.seed, optimiser_step=0, max_steps=settings.steps
+            ).numpy()
+        is_verified = np.zeros(num, dtype=bool)
+        if task.verify is not None and settings.answer == "verified":
+            is_verified = task.obeys(questions, history[-1])
+        q = np.zeros(num, np.float32)
+        if output.halting is not None:
+            q = output.halting[:, HALT].float().cpu().numpy()
+        certainty = predict.confidences(output.logits, run.train.loss).float().cpu().numpy()
+        now = Ends(history[-1], np.full(num, step), is_verified, has_halted, certainty, q)
+        ends = (
+            now
+            if ends is None
+            else Ends(*(_where(is_open, new, old) for new, old in zip(now, ends, strict=True)))
+        )
+        is_open &= ~(is_verified | has_halted)
+        if not is_open.any():
+            break
+    assert ends is not None, "at least one step"
+    return ends
+
+
+def _where(is_open: Bool[np.ndarray, " B"], new: np.ndarray, old: np.ndarray) -> np.ndarray:
+    return np.where(is_open.reshape(-1, *[1] * (new.ndim - 1)), new, old)
+
+
+def _are_settled(history: Sequence[UInt8[np.ndarray, "B I"]], patience: int | None) -> Bool[np.ndarray, " B"]:
+    """True for predictions that have been the same for `patience` further steps."""
+    if patience is None or len(history) <= patience:
+        return np.zeros(len(history[-1]), dtype=bool)
+    recent = np.stack(history[-1 - patience :])
+    return np.asarray((recent == recent[-1]).all(axis=(0, 2)))
