@@ -282,6 +282,21 @@ def test_a_loss_is_trained_and_weighs_guesses(arrays: Path, monkeypatch: pytest.
         parse(Params, changed("trm", loss="hinge"), "p")
 
 
+def test_an_optimizer_is_trained_and_resumes(
+    arrays: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    example("training/adamw", monkeypatch)
+    monkeypatch.setitem(OPTIMIZERS, "adamw", "serrm.training.adamw:AdamW")
+    params = changed("trm", optimizer={"kind": "adamw", "eps": 1e-6})
+    whole, half, resumed = (trainer(params, "sudoku-trm-s0", arrays) for _ in range(3))
+    records = list(whole.steps())
+    steps = half.steps()
+    next(steps), next(steps)
+    torch.save(half.state_dict(), tmp_path / "state")
+    resumed.load_state_dict(torch.load(tmp_path / "state", weights_only=True))
+    assert list(resumed.steps()) == records[2:]
+
+
 def test_a_plain_transformer_has_no_cycles(arrays: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     example("models/plain", monkeypatch)
     monkeypatch.setitem(FAMILIES, "plain", "serrm.models.plain:PlainSettings")
