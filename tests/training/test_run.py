@@ -18,6 +18,7 @@ from serrm.models.flops import flops
 from serrm.training import checkpoint as ckpt
 from serrm.training.loop import Record
 from serrm.training.run import Interrupted, TrainingRun
+from serrm.training.settings import RunSettings
 from tests import conftest
 from tests.conftest import MakePath, MakeRun
 from tests.training.running import (
@@ -179,3 +180,90 @@ def test_weights_that_do_not_fit_are_refused_by_name(
     train = {"init_from": str(first), **conftest.TASK_TYPES}
     with pytest.raises(ValueError, match=r"^train\.init_from: "):
         run(make_run(model=model, train=train), arrays, tmp_path, ONE_STEP)
+
+
+TRUNK = {"log_every": 1, "snapshots": 2}
+
+
+@pytest.fixture(scope="module")
+def trunk(make_run: MakeRun, arrays: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished training at a constant rate, with everything that has a state."""
+    settings = make_run(train=TRUNK, model={"attention_dropout": 0.2})
+    return run(settings, arrays, tmp_path_factory.mktemp("trunk"))
+
+
+def continuing(make_run: MakeRun, trunk: Path, **changes: Any) -> RunSettings:
+    train = {**TRUNK, "init_from": str(trunk), "continues": True, "steps": 3, **changes}
+    return make_run(train=train, model={"attention_dropout": 0.2})
+
+
+def test_a_continued_training_equals_one_of_all_steps_bit_for_bit(
+    make_run: MakeRun, arrays: Path, trunk: Path, tmp_path: Path
+) -> None:
+    whole = make_run(train={**TRUNK, "steps": 9}, model={"attention_dropout": 0.2})
+    straight = run(whole, arrays, tmp_path / "straight")
+    settings = continuing(make_run, trunk)
+    interrupted(settings, arrays, tmp_path)  # and so does one that was stopped after its first step
+    checkpoint = run(settings, arrays, tmp_path)
+    states = [torch.load(folder / ckpt.STATE, weights_only=True) for folder in (checkpoint, straight)]
+    assert_same(*states)
+    assert_same(load_file(checkpoint / ckpt.MODEL), load_file(straight / ckpt.MODEL))
+    facts, facts_before, all_facts = map(facts_of, (checkpoint, trunk, straight))
+    assert (facts.steps, facts.steps_before) == (3, 6)
+    assert facts.flops + facts_before.flops == all_facts.flops
+    assert facts.samples + facts_before.samples == facts.samples + facts.samples_before == all_facts.samples
+    assert [path.stem for path in sorted((checkpoint / ckpt.SNAPSHOTS).iterdir())] == [
+        "step_000000008",
+        "step_000000009",
+    ]
+
+
+def test_a_branch_decays_by_itself_and_leaves_the_trunk_as_it_was(
+    make_run: MakeRun, arrays: Path, trunk: Path, tmp_path: Path
+) -> None:
+    before = (trunk / ckpt.SUMS).read_bytes()
+    rates = []
+    settings = continuing(make_run, trunk, schedule="cosine", final_rate=0.0, steps=4)
+    run(settings, arrays, tmp_path, on_record=lambda record: rates.append(record["learning_rate"]))
+    peak = settings.train.learning_rate
+    assert rates == pytest.approx([peak * share for share in (1, 0.853553, 0.5, 0.146447)], rel=1e-5)
+    assert (trunk / ckpt.SUMS).read_bytes() == before and ckpt.damage_of(trunk) is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "name"),
+    [({"batch_size": 2}, "train.batch_size"), ({"optimizer": "muon"}, "train.optimizer")],
+)
+def test_a_training_of_other_settings_is_not_continued(
+    make_run: MakeRun, arrays: Path, trunk: Path, tmp_path: Path, changes: dict[str, Any], name: str
+) -> None:
+    with pytest.raises(ValueError, match=rf"^train\.continues: .*{name}"):
+        run(continuing(make_run, trunk, **changes), arrays, tmp_path)
+
+
+def test_weights_alone_are_not_continued(
+    make_run: MakeRun, arrays: Path, trunk: Path, tmp_path: Path
+) -> None:
+    ckpt.copy_for_prediction(trunk, tmp_path / "weights")
+    with pytest.raises(ValueError, match=r"^train\.continues: .*weights alone"):
+        run(continuing(make_run, tmp_path / "weights"), arrays, tmp_path)
+
+
+def test_without_slots_training_goes_on_with_new_ones_and_its_facts_say_so(
+    make_run: MakeRun, arrays: Path, trunk: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As on another machine, to which the states of the slots were not copied."""
+    small = tmp_path / "small"
+    ckpt.copy_without_slots(trunk, small)
+    assert ckpt.damage_of(small) is None
+    settings = continuing(make_run, small)
+    begun = TrainingRun(settings, arrays, tmp_path / "begun", PLAIN)
+    begun.close()
+    saved, state = (torch.load(trunk / ckpt.STATE, weights_only=True), begun.trainer.state_dict())
+    for key in ("step", "weights", "ema", "optimizer"):
+        assert_same(state[key], saved[key])
+    assert state["slots"]["is_halted"].all() and state["slots"]["position"] == saved["slots"]["position"]
+    interrupted(settings, arrays, tmp_path)
+    assert facts_of(run(settings, arrays, tmp_path)).refilled == (6,)
+    assert facts_of(trunk).refilled == ()
+    assert any("filled anew" in message for message in caplog.messages)

@@ -148,6 +148,7 @@ def training_of(loaded: predict.LoadedModel, weights: str) -> Training:
         samples=facts.samples,
         flops=facts.flops,
         optimiser_flops=facts.steps * optimizer.product_flops(loaded.model),
+        refilled=facts.refilled or None,
         final_loss=facts.final_loss,
     )
 

@@ -22,7 +22,7 @@ from serrm.reporting.results import (
     training_flops,
 )
 from serrm.scoring.metrics import METRICS, PASS_AT, metrics_of
-from serrm.scoring.schema import ComputePoint, Evaluation, ScoredSet, TaskTypeRow
+from serrm.scoring.schema import ComputePoint, Evaluation, ScoredSet, TaskTypeRow, Training
 
 NO_SET: Final = ""  # in place of a test set's name: there is no such set
 Columns = Mapping[str, tuple[str, str]]  # heading → test set and metric
@@ -160,7 +160,7 @@ def trainings_table(report: Report) -> pd.DataFrame:
                 "Task": data_set_name(run.data_set),
                 "Model": model_name(run.variant) + (f", seed {run.seed}" if has_seeds else ""),
                 "Parameters": f"{info.parameters:,}" + (f" + {embeddings:,}" if embeddings else ""),
-                "Steps": f"{training.steps:,}",
+                "Steps": f"{training.steps:,}{_refills(training)}",
                 "Samples": f"{training.samples:,}",
                 "FLOPs": flops_text(training_flops(run, report)),
                 "Seconds": f"{seconds:,.0f}" if (seconds := report.seconds.get(run.name)) else DASH,
@@ -168,6 +168,12 @@ def trainings_table(report: Report) -> pd.DataFrame:
             }
         )
     return pd.DataFrame(rows)
+
+
+def _refills(training: Training) -> str:
+    """Such as " (new slots after 1,200)", where a training went on without the puzzles in its slots."""
+    steps = ", ".join(f"{step:,}" for step in training.refilled or ())
+    return f" (new slots after {steps})" if steps else ""
 
 
 def tuning_table(report: Report) -> pd.DataFrame:

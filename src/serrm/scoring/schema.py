@@ -55,6 +55,8 @@ class Training(_Record):
     """Of the model's matrix products."""
     optimiser_flops: int | None = None
     """Of the optimiser's matrix products, such as Muon's; not known of runs evaluated before it was kept."""
+    refilled: tuple[int, ...] | None = None
+    """The numbers of steps after which all slots were filled anew; None if there are none."""
     final_loss: float | None = None
     """None after fewer steps than one record of the training log has."""
 

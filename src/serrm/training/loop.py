@@ -49,7 +49,15 @@ from serrm.training.cross_entropy import PAD
 from serrm.training.log import Record
 from serrm.training.settings import Fidelity, TrainSettings
 from serrm.training.sign_sgd import update_rows
-from serrm.training.slots import Piece, PieceResult, Slots, empty_slots, seed_dropout, to_device
+from serrm.training.slots import (
+    Piece,
+    PieceResult,
+    Slots,
+    empty_slots,
+    has_slots,
+    seed_dropout,
+    to_device,
+)
 
 EXAMPLE = ("tokens", "targets", "task_types")  # what a slot holds of its example
 
@@ -79,10 +87,11 @@ class Trainer:
     fidelity: Fidelity = field(default_factory=Fidelity)
     processes: Processes = ALONE
     micro_batch: int | None = None
+    steps_before: int = 0  # of the training that this one continues; `load_state_dict` restores its state
 
     def __post_init__(self) -> None:
         stream, settings = self.stream, self.settings
-        self.num_optimiser_steps = settings.num_optimiser_steps(stream.num_examples)
+        self.num_optimiser_steps = self.steps_before + settings.num_optimiser_steps(stream.num_examples)
         self.step = 0
         self.num_supervision_steps = 0  # taken before the one in progress; the number keys its random numbers
         self.model.seed = self.seed
@@ -138,7 +147,7 @@ class Trainer:
             task_types.append(self.slots.task_types.clone())
             task_gradients += [result.task_gradients for result in results]
         self._add_up(counts)
-        rate = self.settings.rate(self.step, self.num_optimiser_steps)
+        rate = self.settings.rate(self.step, self.num_optimiser_steps, self.steps_before)
         self._update(torch.cat(task_types), _joined(task_gradients), rate)
         self.step += 1
         return rate
@@ -325,21 +334,30 @@ class Trainer:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue where `state_dict` was taken, whatever the number of processes then and now."""
+        """Continue where `state_dict` was taken, whatever the number of processes then and now.
+
+        A state without slots (`serrm.training.checkpoint.copy_without_slots`) fills all of them with the next examples.
+        """
         self.step = state["step"]
         self.model.load_state_dict(state["weights"])
         for mean, before in zip(self.ema, state["ema"], strict=True):
             mean.copy_(before)
         self.optimizer.load_state_dict(state["optimizer"])
         saved, local = state["slots"], self.slots.local
-        self.slots = Slots(
-            **{name: saved[name][local].clone() for name in EXAMPLE},
-            state=tuple(part[local].clone() for part in saved["state"]),
-            num_steps=saved["num_steps"].cpu(),
-            is_halted=saved["is_halted"].cpu(),
-            num_drawn=saved["position"],
-            first=local.start,
-        )
+        if not has_slots(state):
+            self.slots.num_drawn = saved["position"]
+            if self.step % self.settings.updates_per_step:  # amid the updates of a supervision step
+                self.slots.refill(self.stream, self.model)
+                self.slots.num_steps += 1
+        else:
+            self.slots = Slots(
+                **{name: saved[name][local].clone() for name in EXAMPLE},
+                state=tuple(part[local].clone() for part in saved["state"]),
+                num_steps=saved["num_steps"].cpu(),
+                is_halted=saved["is_halted"].cpu(),
+                num_drawn=saved["position"],
+                first=local.start,
+            )
         self.tally = Tally(**state["tally"])
 
     def is_sound(self) -> bool:

@@ -48,6 +48,7 @@ from serrm.training.log import Record, TrainingLog
 from serrm.training.loop import Trainer
 from serrm.training.scratch import SETTINGS, write_facts
 from serrm.training.settings import CheckpointConfig, RunSettings, TrainingFacts
+from serrm.training.slots import has_slots
 from serrm.training.trial import warm_up
 
 log = logging.getLogger(__name__)
@@ -170,6 +171,7 @@ class TrainingRun:
         self.seconds = 0.0  # of training, over all interruptions
         self.peak_memory = 0  # bytes of all processes together, the most before an interruption
         self.other_code: dict[str, Any] | None = None  # the code of earlier steps, if it was another
+        self.refilled: list[int] = []  # the numbers of steps after which all slots were filled anew
         self.lock: TextIO | None = None
         self.code_hash = package_hash()
         self.device = devices.prepare_device(execution.device, execution.threads, processes)
@@ -180,6 +182,7 @@ class TrainingRun:
         model = build_run_model(run, stream).to(self.device)
         init_from = run.train.init_from  # of fine-tuning
         self.initial_sha256 = None if init_from is None else load_initial(model, Path(init_from))
+        self.before = self._facts_before()
         self.compiles = run.train.compile and self.device.type != "cpu"
         accelerate(
             model,
@@ -205,11 +208,51 @@ class TrainingRun:
         newest = self._prepare_folder()
         if newest is not None:
             self._resume(newest)
+        elif run.train.continues:
+            assert init_from is not None
+            self._resume(Path(init_from))
+
+    def _facts_before(self) -> TrainingFacts | None:
+        """The facts of the training that this one continues; None if it continues none.
+
+        ValueError if there is none to continue, or if it has another model, batch size, optimiser or data.
+        """
+        run = self.settings
+        if not run.train.continues:
+            return None
+        if run.train.init_from is None:
+            raise ValueError(
+                "train.continues: needs the `init` of a run, the training to continue (got random)"
+            )
+        init = Path(run.train.init_from)
+        config = ckpt.read_config(init)
+        if config.training is None or not (init / ckpt.STATE).is_file():
+            raise ValueError(f"train.continues: {init} holds weights alone, from which no training continues")
+        before = config.run
+        differs = {
+            "model": before.model != run.model,
+            "train.batch_size": before.train.batch_size != run.train.batch_size,
+            "train.optimizer": before.train.optimizer != run.train.optimizer,
+            "data": config.data_hash != self.data_hash,
+        }
+        if any(differs.values()):
+            names = ", ".join(name for name, is_other in differs.items() if is_other)
+            raise ValueError(f"train.continues: {init} was trained with other settings (got another {names})")
+        return config.training
 
     def _trainer(self, model: RecurrentModel, stream: Stream, precision: str) -> Trainer:
         run, micro_batch = self.settings, self.execution.micro_batch
         settings = run.train.model_copy(update={"precision": precision})
-        return Trainer(model, stream, settings, run.seed, run.fidelity, self.processes, micro_batch)
+        return Trainer(
+            model,
+            stream,
+            settings,
+            run.seed,
+            run.fidelity,
+            self.processes,
+            micro_batch,
+            steps_before=_steps_so_far(self.before),
+        )
 
     @property
     def checkpoint(self) -> Path:
@@ -283,8 +326,11 @@ class TrainingRun:
             parameters=num_parameters(trainer.model),
             parameters_with_task_types=num_parameters(trainer.model, with_task_types=True),
             training=TrainingFacts(
-                steps=trainer.step,
-                samples=trainer.slots.num_drawn,
+                steps=trainer.step - trainer.steps_before,
+                samples=trainer.slots.num_drawn - _samples_so_far(self.before),
+                steps_before=trainer.steps_before,
+                samples_before=_samples_so_far(self.before),
+                refilled=tuple(self.refilled),
                 train_puzzles=trainer.stream.num_examples,
                 flops=self._flops(),
                 final_loss=self.records[-1]["loss"] if self.records else None,
@@ -299,12 +345,12 @@ class TrainingRun:
         )
 
     def _flops(self) -> int:
-        """FLOPs of the steps so far."""
+        """FLOPs of this training's steps so far."""
         trainer, stream = self.trainer, self.trainer.stream
         return training_flops(
             self.settings,
-            trainer.step,
-            trainer.num_optimiser_steps,
+            trainer.step - trainer.steps_before,
+            trainer.num_optimiser_steps - trainer.steps_before,
             num_symbols=stream.num_symbols,
             num_positions=stream.side**2,
             num_special=stream.num_special,
@@ -329,7 +375,8 @@ class TrainingRun:
 
     def _speed(self) -> float:
         """Puzzle-steps per second."""
-        return self.trainer.step * self.settings.train.batch_size / max(self.seconds, 1e-9)
+        num_steps = self.trainer.step - self.trainer.steps_before
+        return num_steps * self.settings.train.batch_size / max(self.seconds, 1e-9)
 
     def _write_snapshot(self) -> None:
         trainer, loss = self.trainer, float(self.records[-1]["loss"])
@@ -344,6 +391,8 @@ class TrainingRun:
         if not self.trainer.is_sound():
             raise self._diverged("weights or states are not finite")
         state = self.trainer.state_dict() | {"records": self.records}
+        if self.refilled:
+            state["refilled"] = self.refilled
         config, measured = self.config(), self.measured()
         if self.processes.is_first:
             if not self.checkpoint.exists():
@@ -408,11 +457,15 @@ class TrainingRun:
 
     def _resume(self, checkpoint: Path) -> None:
         state = ckpt.read_training_state(checkpoint, self.device)
-        self.records = state.pop("records")
+        self.records, self.refilled = state.pop("records"), state.pop("refilled", [])
         if measured := read_measured(self.folder):
             self.seconds, self.peak_memory = measured["seconds"], measured["peak_memory_bytes"]
             self.other_code = measured.get("other_code")
         self.trainer.load_state_dict(state)
+        if not has_slots(state):
+            self.refilled.append(self.trainer.step)
+            if self.processes.is_first:
+                log.warning("%s holds no slots, so all are filled anew", checkpoint)
         log.info("resuming %s at step %d", self.settings.name, self.trainer.step)
         facts = ckpt.read_config(checkpoint).training, self.config().training
         changed = [key for key in HARDWARE if len({getattr(part, key) for part in facts}) > 1]
@@ -424,14 +477,24 @@ class TrainingRun:
 
 
 def snapshot_steps(trainer: Trainer) -> set[int]:
-    """Evenly spaced steps, including the last one.
+    """Evenly spaced steps after those of a training that this one continues, including the last one.
 
     Each is rounded up to a step with a record in the training log, because the snapshot keeps the record's loss.
     """
     last, every, num = trainer.num_optimiser_steps, trainer.settings.log_every, trainer.settings.snapshots
-    return {
-        min(last, math.ceil(Fraction(last * number, num * every)) * every) for number in range(1, num + 1)
-    }
+    first = trainer.steps_before
+    exact = [first + Fraction((last - first) * number, num) for number in range(1, num + 1)]
+    return {min(last, math.ceil(step / every) * every) for step in exact}
+
+
+def _steps_so_far(facts: TrainingFacts | None) -> int:
+    """The steps of a training and of those that it continues; 0 without one."""
+    return 0 if facts is None else facts.steps_before + facts.steps
+
+
+def _samples_so_far(facts: TrainingFacts | None) -> int:
+    """Their samples; 0 without a training."""
+    return 0 if facts is None else facts.samples_before + facts.samples
 
 
 def build_run_model(run: RunSettings, stream: Stream) -> RecurrentModel:

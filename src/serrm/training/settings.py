@@ -98,6 +98,9 @@ class TrainSettings(Settings):
     """Show squares of the answer in the first examples; an extension."""
     init_from: str | None = None
     """Checkpoint whose EMA weights the training starts from; set by the `init` of a run."""
+    continues: bool = False
+    """Continue the training of `init` with its whole training state, for `steps` further steps (or `epochs`); a cosine
+    begins with the first of them; an extension."""
     loss: Loss = Stablemax(kind="stablemax")
     """The paper's stablemax cross-entropy, or plain cross-entropy, an extension."""
     step_weight: float = Field(default=1.0, gt=0, le=1)
@@ -134,6 +137,12 @@ class TrainSettings(Settings):
             raise setting_error(("curriculum",), "must have phases in the order of their ends", ends)
         return self
 
+    @model_validator(mode="after")
+    def _continues_a_training(self) -> "TrainSettings":
+        if self.continues and self.curriculum:
+            raise setting_error(("continues",), "has no curriculum, which belongs to a whole training", True)
+        return self
+
     def depths(self, num_steps: int) -> list[tuple[int, Depth | None]]:
         """Each phase of a training with the number of its optimiser steps; None is the model as it is evaluated."""
         ends = [round(phase.until * num_steps) for phase in self.curriculum]
@@ -144,11 +153,15 @@ class TrainSettings(Settings):
         """The phase of optimiser step 0, 1, … of `num_steps`."""
         return next((phase for phase in self.curriculum if step < round(phase.until * num_steps)), None)
 
-    def rate(self, step: int, num_steps: int) -> float:
-        """The learning rate of optimiser step 0, 1, … of `num_steps`: a line from peak/warmup, then the schedule."""
+    def rate(self, step: int, num_steps: int, steps_before: int = 0) -> float:
+        """The learning rate of optimiser step 0, 1, … of `num_steps`: a line from peak/warmup, then the schedule.
+
+        The schedule begins after the steps of the training that this one continues.
+        """
         if step < self.warmup_steps:
             return self.learning_rate * (step + 1) / self.warmup_steps
-        progress = (step - self.warmup_steps) / max(1, num_steps - self.warmup_steps)
+        start = max(self.warmup_steps, steps_before)
+        progress = (step - start) / max(1, num_steps - start)
         return self.learning_rate * SCHEDULES[self.schedule](progress, self.final_rate)
 
     def num_optimiser_steps(self, num_examples: int) -> int:
@@ -195,10 +208,16 @@ class RunSettings(Settings):
 
 
 class TrainingFacts(Settings):
-    """Length, result and circumstances of a training."""
+    """Length, result and circumstances of a training, without those that it continues."""
 
     steps: int
     samples: int
+    steps_before: int = 0
+    """Steps of the trainings that it continues, all together."""
+    samples_before: int = 0
+    """Their samples."""
+    refilled: tuple[int, ...] = ()
+    """The numbers of steps, also of those trainings, after which all slots were filled anew (docs/scale.md)."""
     train_puzzles: int
     """Pairs on ARC-AGI."""
     flops: int

@@ -5,9 +5,9 @@ the host, so that refilling never waits for a GPU. Each of several processes hol
 flags of all slots, so it draws the examples that a single process would draw for these slots.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int, Shaped
@@ -116,6 +116,11 @@ def seed_dropout(seed: int, optimiser_step: int, first_slot: int, device: torch.
 def to_device(tensor: Tensor, device: torch.device) -> Tensor:
     """Copy a tensor from the host to the device; the host does not wait for the copy to arrive."""
     return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor.to(device)
+
+
+def has_slots(training_state: Mapping[str, Any]) -> bool:
+    """True unless the slots were left out of a training state (`serrm.training.checkpoint.copy_without_slots`)."""
+    return training_state["slots"].keys() != {"position"}
 
 
 def empty_slots(
