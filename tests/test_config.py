@@ -244,7 +244,7 @@ NO_LEARNING = "kind: se_rrm cannot learn when to halt"
         ("fidelity.shifted_rope2d", "maybe", ""),
         ("models.trm.family", "gru", f": is none of {', '.join(FAMILIES)} (got 'gru')"),
         ("models.trm.family", ABSENT, ""),
-        ("recipes.maze.trm.optimizer", "sgd", ": is none of adam_atan2, muon (got 'sgd')"),
+        ("recipes.maze.trm.optimizer", "sgd", ": is none of adam_atan2, muon, adamw (got 'sgd')"),
         ("recipes.maze.trm.schedule", "step", f": is none of {', '.join(SCHEDULES)}"),
         ("models.se_rrm.positions", "rope2d_shifted", ": is none of rope, rope2d"),
         ("recipes.maze.se_rrm.halting", LEARNED, f".{NO_LEARNING}"),

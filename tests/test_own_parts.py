@@ -285,9 +285,9 @@ def test_a_loss_is_trained_and_weighs_guesses(arrays: Path, monkeypatch: pytest.
 def test_an_optimizer_is_trained_and_resumes(
     arrays: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    example("training/adamw", monkeypatch)
-    monkeypatch.setitem(OPTIMIZERS, "adamw", "serrm.training.adamw:AdamW")
-    params = changed("trm", optimizer={"kind": "adamw", "eps": 1e-6})
+    example("training/nadam", monkeypatch)
+    monkeypatch.setitem(OPTIMIZERS, "nadam", "serrm.training.nadam:NAdam")
+    params = changed("trm", optimizer={"kind": "nadam", "eps": 1e-6})
     whole, half, resumed = (trainer(params, "sudoku-trm-s0", arrays) for _ in range(3))
     records = list(whole.steps())
     steps = half.steps()

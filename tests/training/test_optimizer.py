@@ -22,7 +22,7 @@ from serrm.training.muon import build_muon, newton_schulz_flops, orthogonalised
 from serrm.training.optimizers import AdamAtan2Settings, MuonSettings
 from serrm.training.settings import TrainSettings
 from serrm.training.sign_sgd import update_rows
-from tests.conftest import TRAIN, MakeSettings
+from tests.conftest import TRAIN, MakeRun, MakeSettings
 from tests.drawn import seeded
 
 pytestmark = pytest.mark.numeric
@@ -273,3 +273,21 @@ def test_the_products_of_muon_are_counted(shape: tuple[int, int]) -> None:
 def test_only_muon_has_products(make_settings: MakeSettings) -> None:
     model = build_model(make_settings(), 6, seeded(0))
     assert MuonSettings().product_flops(model) > 0 == AdamAtan2Settings().product_flops(model)
+
+
+def test_adamw_decays_every_parameter_and_moves_it_by_the_rate(
+    make_settings: MakeSettings, make_run: MakeRun
+) -> None:
+    model = build_model(make_settings(), 6, seeded(0))
+    train = make_run(train={"optimizer": "adamw", "weight_decay": 0.5}).train
+    optimizer, before = (
+        train.optimizer.build(model, train),
+        [p.detach().clone() for p in trained_parameters(model)],
+    )
+    for p in trained_parameters(model):
+        p.grad = torch.full_like(p, -3.0)
+    for group in optimizer.param_groups:
+        group["lr"] = 0.01
+    optimizer.step()
+    for p, start in zip(trained_parameters(model), before, strict=True):
+        torch.testing.assert_close(p.detach(), start * (1 - 0.01 * 0.5) + 0.01)

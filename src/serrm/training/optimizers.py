@@ -61,10 +61,26 @@ class MuonSettings(OptimizerSettings):
         return sum(newton_schulz_flops(*matrix.shape) for matrix in matrices_of(model))
 
 
+class AdamWSettings(OptimizerSettings):
+    """PyTorch's AdamW for all parameters; an extension."""
+
+    kind: Literal["adamw"] = "adamw"
+
+    def build(self, model: "RecurrentModel", train: "TrainSettings") -> Any:
+        """An AdamW whose moments decay by the `betas` of the training."""
+        import torch
+
+        from serrm.models.recurrence import trained_parameters
+
+        parameters = trained_parameters(model)
+        return torch.optim.AdamW(parameters, lr=0.0, betas=train.betas, weight_decay=train.weight_decay)
+
+
 OPTIMIZERS: Final = Entries[type[OptimizerSettings]](
     {
         "adam_atan2": AdamAtan2Settings,
         "muon": MuonSettings,
+        "adamw": AdamWSettings,
     }
 )
 

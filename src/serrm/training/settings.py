@@ -68,7 +68,7 @@ class TrainSettings(Settings):
     halting: HaltingSettings
     """Rule by which a puzzle leaves the batch earlier."""
     optimizer: Optimizer = AdamAtan2Settings()
-    """The paper's Adam-atan2, or Muon for the matrices of the network."""
+    """The paper's Adam-atan2, Muon for the matrices of the network, or AdamW."""
     learning_rate: PositiveFloat
     """Peak learning rate."""
     schedule: Annotated[str, KeyOf(SCHEDULES)]
