@@ -214,3 +214,31 @@ def test_an_answer_with_symbols_of_larger_grids_is_drawn_without_them(make_run: 
     predicted = Predicted(0, batch, 1, torch.zeros(1, 16, 6), None, larger[None])
     rows = rows_of(predicted, grid_task("sudoku"), 4, make_run())
     assert rows.prediction[0, 3] == 0 and not rows.solved[0] and (rows.right[0], rows.blank[0]) == (15, 16)
+
+
+def test_more_steps_may_be_scored_on_the_first_puzzles_alone(checkpoint: Path, arrays: Path) -> None:
+    puzzles, loaded = open_arrays(arrays, "9x9"), load_model(checkpoint, CPU)
+    make_oracle(loaded.model, lambda question, _: 1 + 2 * (int(question.sum()) % 2))
+    batches: list[tuple[int, int, int]] = []
+
+    def take(predicted: Predicted) -> None:
+        batches.append((predicted.start, len(predicted.batch.questions), predicted.step))
+
+    predictor = Predictor(loaded, 2)
+    whole, part = (score_set(predictor, puzzles, (1, 2, 4), 2, take, nums) for nums in ({}, {4: 3}))
+    first = score_set(predictor, puzzles.first(3), (1, 2, 4), 2)
+    assert isinstance(whole, ScoredSet) and isinstance(part, ScoredSet) and isinstance(first, ScoredSet)
+    assert (part.num_puzzles, part.num_at(2), part.num_at(4)) == (5, 5, 3)
+    assert {step: part.steps[step] for step in (1, 2)} == {step: whole.steps[step] for step in (1, 2)}
+    assert part.steps[4] == first.steps[4]
+    assert part.solved == whole.solved and part.outcomes_after(4) is None
+    after = [(start, num) for start, num, step in batches[-8:] if step == 4]
+    assert after == [(0, 2), (2, 1)]
+    num_steps = scoring(steps=(1, 2, 4), num_puzzles_after={4: 3}, headline_steps=2).evaluate.puzzle_steps(5)
+    assert num_steps == 2 * 5 + 2 * 3
+
+
+@pytest.mark.parametrize("nums", [{8: 3}, {1: 3}, {2: 3, 4: 5}])
+def test_numbers_of_puzzles_belong_to_steps_after_the_headline_and_fall(nums: dict[int, int]) -> None:
+    with pytest.raises(ValueError, match="num_puzzles_after"):
+        scoring(steps=(1, 2, 4), headline_steps=1, num_puzzles_after=nums)

@@ -63,7 +63,11 @@ class PuzzleArrays:
 
     def first(self, num: int) -> "PuzzleArrays":
         """The first `num` puzzles."""
-        return replace(self, questions=self.questions[:num], answers=self.answers[:num])
+        return self.slice(0, num)
+
+    def slice(self, start: int, end: int) -> "PuzzleArrays":
+        """The puzzles from number `start` to before number `end`."""
+        return replace(self, questions=self.questions[start:end], answers=self.answers[start:end])
 
     @property
     def num_examples(self) -> int:

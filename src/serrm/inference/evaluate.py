@@ -5,7 +5,8 @@ Every process counts its share of the batches, batch by batch. Test-time compute
 `studies`. (Tables 1 to 3, figures 1, A1 and A2 of the paper.)
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -221,7 +222,14 @@ def score_sets(
             rows = rows_of(predicted, grid_task(run.task), side, predictor.loaded.settings)
             blocks[predicted.step, predicted.start] = rows
 
-        part = score_set(predictor, puzzles, run.evaluate.steps, run.evaluate.steps_of_headline, take_batch)
+        part = score_set(
+            predictor,
+            puzzles,
+            run.evaluate.steps,
+            run.evaluate.steps_of_headline,
+            take_batch,
+            run.evaluate.num_puzzles_after,
+        )
         changes: dict[str, Any] = {"of_file": of_file[name]}
         groups = read_groups(arrays, name) if of_file[name] is None else None
         if isinstance(part, ScoredSet):
@@ -239,11 +247,13 @@ def score_set(
     steps: Sequence[int],
     headline: int | None = None,
     take_batch: Callable[[predict.Predicted], None] | None = None,
+    num_puzzles_after: Mapping[int, int] = {},
 ) -> ScoredSet | RefusedSet:
     """Scores of one set after each number of steps, or the reason why the model cannot take its size.
 
     The result also says which puzzles were solved after `headline` steps, and after the most steps. `take_batch` gets
-    the predictions of every batch.
+    the predictions of every batch. The steps in `num_puzzles_after` are taken with the first puzzles alone, the other
+    ones with all.
     """
     task = grid_task(puzzles.task)
     if reason := predict.refusal(predictor.loaded.model, puzzles.side, puzzles.num_symbols):
@@ -252,7 +262,8 @@ def score_set(
     headline, most = headline or usual_headline_steps(steps), max(steps)
     # Whether each puzzle is solved, by the number of steps and the number of a batch's first puzzle.
     solved: dict[tuple[int, int], Bool[np.ndarray, " B"]] = {}
-    for predicted in predictor.batches(puzzles, steps, f"evaluating {puzzles.name}"):
+    nums = {step: min(num_puzzles_after.get(step, len(puzzles)), len(puzzles)) for step in steps}
+    for predicted in _batches(predictor, puzzles, nums):
         batch = predicted.batch
         tallies[predicted.step].add(batch.questions, predicted.predictions, batch.answers)
         if predicted.step in (headline, most):
@@ -271,14 +282,27 @@ def score_set(
         step: pack(np.concatenate([solved[key] for key in sorted(solved) if key[0] == step]))
         for step in {headline, most}
     }
-    sums = tallies[steps[0]].sums
+    sums = tallies[min(steps)].sums
+    fewer = {step: num for step, num in nums.items() if num < len(puzzles)}
     return ScoredSet(
         side=puzzles.side,
         num_puzzles=sums["fsr", "num"],
         num_blank=sums["gpa", "num"],  # GPA is a mean over blank cells
         steps={step: tally.scores() for step, tally in tallies.items()},
+        num_puzzles_after=fewer or None,
         headline_steps=headline,
         puzzles_digest=digest(puzzles.questions, puzzles.answers),
         solved=solved_after[headline],
-        solved_after_most=solved_after[most] if most != headline else None,
+        solved_after_most=solved_after[most] if most != headline and most not in fewer else None,
     )
+
+
+def _batches(
+    predictor: predict.Predictor, puzzles: PuzzleArrays, nums: Mapping[int, int]
+) -> Iterator[predict.Predicted]:
+    """Predictions after the steps in `nums` for as many first puzzles as they have there, all in their order."""
+    ends = sorted(set(nums.values()))
+    for start, end in pairwise((0, *ends)):
+        steps = [step for step, num in nums.items() if num >= end]
+        for predicted in predictor.batches(puzzles.slice(start, end), steps, f"evaluating {puzzles.name}"):
+            yield predicted._replace(start=start + predicted.start)

@@ -1,6 +1,7 @@
 """Settings of evaluations: the section `evaluate` of a profile, and all that one evaluation depends on."""
 
 from collections.abc import Collection
+from itertools import pairwise
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field, NonNegativeInt, PositiveInt, model_validator
@@ -86,6 +87,9 @@ class EvaluateSettings(Settings):
     headline_steps: PositiveInt | None = None
     """The one of `steps` whose scores headlines and learning curves show; null: 16, or the most if 16 is not in `steps`
     (curves: the smaller of 16 and the most)."""
+    num_puzzles_after: dict[PositiveInt, PositiveInt] = Field(default={})
+    """After some of `steps`, more than `headline_steps`: the number of puzzles to score, the first ones of a set; the
+    others are scored after fewer steps alone (Sudoku and mazes)."""
     batch_size: PositiveInt
     """Batch size for 9×9 puzzles; larger grids get smaller batches."""
     precision: Literal["float32", "bfloat16", "auto"]
@@ -106,6 +110,11 @@ class EvaluateSettings(Settings):
         if self.headline_steps not in (None, *self.steps):
             scored = ", ".join(map(str, self.steps))
             raise setting_error(("headline_steps",), f"is none of steps ({scored})", self.headline_steps)
+        for step, num in self.num_puzzles_after.items():
+            if step not in self.steps or step <= self.steps_of_headline:
+                raise setting_error(("num_puzzles_after",), "needs some of steps, after the headline's", step)
+            if any(num > self.num_puzzles_after.get(less, num) for less in self.steps if less < step):
+                raise setting_error(("num_puzzles_after",), "must not grow with the steps", num)
         if self.task_types[:1] != ("right",):
             raise setting_error(("task_types",), "must begin with right", list(self.task_types))
         return self
@@ -114,6 +123,14 @@ class EvaluateSettings(Settings):
     def steps_of_headline(self) -> int:
         """Supervision steps of the headline's scores."""
         return self.headline_steps or usual_headline_steps(self.steps)
+
+    def puzzle_steps(self, num_puzzles: int) -> int:
+        """The supervision steps of all puzzles of a set with so many, together."""
+        nums = [
+            min(self.num_puzzles_after.get(step, num_puzzles), num_puzzles) for step in sorted(self.steps)
+        ]
+        spans = [end - start for start, end in pairwise((0, *sorted(self.steps)))]
+        return sum(span * num for span, num in zip(spans, nums, strict=True))
 
     @property
     def curve_steps(self) -> int:

@@ -67,7 +67,7 @@ def miniature(params: Params, mirror: Path | None = None, device: str = "auto") 
     on_cpu = {"precision": "float32"} if choose_device(device).type == "cpu" else {}
     small = params.model_dump(mode="json")
     # The headline steps of the profile may be more than a rehearsal scores.
-    fixed = {"init": RANDOM, "continues": False, "headline_steps": None, **on_cpu}
+    fixed = {"init": RANDOM, "continues": False, "headline_steps": None, "num_puzzles_after": {}, **on_cpu}
     limits = _at_most()
     task_limits = {name: TASKS[params.task_of(name)].at_most for name in params.data_sets}
 
@@ -107,12 +107,14 @@ def _at_most() -> dict[str, int]:
 
 def _shrunk(key: str, value: Any, fixed: Mapping[str, Any], at_most: Mapping[str, int]) -> Any:
     name = key.rpartition(".")[2]  # of a run's changes, such as model.width
+    if name in fixed:
+        return fixed[name]
     if isinstance(value, dict):
         small = {part: _shrunk(part, item, fixed, at_most) for part, item in value.items()}
         # A length in epochs becomes one in optimiser steps, of which `at_most` has a number.
         return {part.replace("epochs", "steps"): item for part, item in small.items()}
-    if name in fixed or name not in at_most:
-        return fixed.get(name, value)
+    if name not in at_most:
+        return value
     if isinstance(value, list):
         return sorted({min(item, at_most[name]) for item in value})
     return at_most[name] if value is None else min(value, at_most[name])

@@ -109,7 +109,7 @@ class ScoredSet(_Record):
     """Votes per test input, one per puzzle variant; of ARC-AGI alone."""
     steps: dict[int, Scores]
     num_puzzles_after: dict[int, int] | None = None
-    """The number of puzzles scored after some numbers of steps, if fewer than `num_puzzles`; in old scores alone."""
+    """The number of puzzles scored after some numbers of steps, the first ones, if fewer than `num_puzzles`."""
     headline_steps: int
     """The number of steps whose scores the headline shows."""
     puzzles_digest: str | None = None
@@ -118,7 +118,8 @@ class ScoredSet(_Record):
     """Whether each puzzle was solved after `headline_steps`, in the order of the set: bits, the first one highest, as
     hexadecimal digits (`pack`). None where votes were counted, and for sets scored before it was kept."""
     solved_after_most: str | None = None
-    """The same after the most steps; None if these are `headline_steps`, and for sets scored before it was kept."""
+    """The same after the most steps; None if these are `headline_steps`, if fewer puzzles were scored after them, and
+    for sets scored before it was kept."""
     credits: tuple[float, ...] | None = None
     """The share of each ARC-AGI puzzle's test inputs that one of two answers solves, after `headline_steps`; None for
     other tasks, and for sets scored before it was kept."""
