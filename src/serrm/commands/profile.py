@@ -64,6 +64,9 @@ def forecast(
         help="Print the names of the unfinished runs that can start now, the longest first; the forecast goes to "
         "stderr.",
     ),
+    is_by_run: bool = typer.Option(
+        False, "--by-run", help="Print the FLOPs of every run of the profile as CSV, and forecast nothing."
+    ),
     jobs: int = typer.Option(1, min=1, help="Number of runs at a time; the rate is that of one of them."),
 ) -> None:
     """Forecast the FLOPs and time of a profile's runs.
@@ -75,9 +78,14 @@ def forecast(
     if is_ready and tflops is not None:
         raise typer.BadParameter("give --ready or --tflops, not both", param_hint="--ready")
     from serrm.config import open_project, read_execution
-    from serrm.planning.forecast import rate_of, ready_runs, stages_of, still_to_do, summary
+    from serrm.planning.forecast import flops_by_run, rate_of, ready_runs, stages_of, still_to_do, summary
 
     root, params = open_project(profile)
+    if is_by_run:
+        typer.echo("run,steps,training FLOPs,with earlier trainings,limit on evaluation FLOPs")
+        for run, steps, *flops in flops_by_run(params):
+            typer.echo(",".join([run, str(steps), *(f"{number:.3g}" for number in flops)]))
+        return
     stages = stages_of(params, root)
     if tflops is None and params.profile == open_project().params.profile:
         stages = still_to_do(stages, root)

@@ -70,6 +70,28 @@ def _run_flops(params: Params, stage: str, name: str) -> int:
     return evaluation_flops(settings, counts, params.scoring_settings(name)) if stage == "evaluate" else 0
 
 
+def flops_by_run(params: Params) -> list[tuple[str, int, int, int, int]]:
+    """By run its name, its steps, the FLOPs of its training, these with the trainings that it starts from, and the
+    limit on the FLOPs of its evaluation."""
+    flops = {name: _run_flops(params, "train", name) for name in params.runs}
+
+    def in_all(name: str) -> int:
+        profile_and_folder, _, init = params.runs[name].init.rpartition("/")
+        is_of_profile = profile_and_folder == f"{params.profile}/runs" and init in flops
+        return flops[name] + (in_all(init) if is_of_profile else 0)
+
+    return [
+        (
+            name,
+            params.run_settings(name).train.num_optimiser_steps(params.counts(run.data_set).num_train),
+            flops[name],
+            in_all(name),
+            _run_flops(params, "evaluate", name),
+        )
+        for name, run in params.runs.items()
+    ]
+
+
 def training_flops(run_settings: RunSettings, counts: Counts) -> int:
     """FLOPs of all optimiser steps, with the optimiser's matrix products."""
     from serrm.training import flops
@@ -104,7 +126,7 @@ def evaluation_flops(run_settings: RunSettings, counts: Counts, scoring: Scoring
         votes = run_settings.arrays.num_augmentations + 1
         passes = votes * len(settings.task_types)
     set_flops = sum(
-        num_puzzles * _step_flops(run_settings, side)
+        settings.puzzle_steps(num_puzzles) * _step_flops(run_settings, side)
         for side, num_puzzles in counts.tests.items()
         if _takes_side(run_settings, counts.side, side)
     )
@@ -114,7 +136,7 @@ def evaluation_flops(run_settings: RunSettings, counts: Counts, scoring: Scoring
         guessing = search.attempt_steps + (max(search.attempts) - 1) * GUESS_STEPS if search.attempts else 0
         attempts = sum(method.steps * max(method.attempts) for method in search.methods.values())
         steps += (max(search.max_steps) + guessing + attempts) * min(search.num_puzzles, num)
-    return passes * max(settings.steps) * set_flops + steps * _step_flops(run_settings, counts.side)
+    return passes * set_flops + steps * _step_flops(run_settings, counts.side)
 
 
 def _takes_side(run_settings: RunSettings, trained_side: int, side: int) -> bool:
