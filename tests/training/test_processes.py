@@ -16,6 +16,7 @@ from serrm.core.processes import Processes, joined_by_torchrun
 from serrm.training.loop import Record
 from serrm.training.settings import RunSettings
 from tests import conftest
+from tests.compiling import DEVICES
 from tests.conftest import MakeRun
 from tests.torchrun import ROOT, environment, torchrun
 from tests.training import running
@@ -57,12 +58,19 @@ def test_pieces_train_as_the_whole_batch(
 
 def run_in_two(settings: RunSettings, arrays: Path, folder: Path, *options: str) -> CompletedProcess[str]:
     """Train with two processes as one does on a machine without the pipeline."""
+    return run_by_torchrun(2, settings, arrays, folder, "--device", "cpu", *options)
+
+
+def run_by_torchrun(
+    num: int, settings: RunSettings, arrays: Path, folder: Path, *options: str
+) -> CompletedProcess[str]:
+    """Train with so many processes."""
     folder.mkdir()
     file = folder / "settings.json"
     file.write_text(settings.model_dump_json())
     places = map(str, (file, arrays, folder / "run"))
     scratch = "--scratch", str(folder / "scratch")
-    return torchrun(2, "-m", "serrm.training", *places, *scratch, "--device", "cpu", *options)
+    return torchrun(num, "-m", "serrm.training", *places, *scratch, *options)
 
 
 def test_two_processes_train_as_one(settings: RunSettings, arrays: Path, tmp_path: Path) -> None:
@@ -72,6 +80,18 @@ def test_two_processes_train_as_one(settings: RunSettings, arrays: Path, tmp_pat
     run(settings, arrays, tmp_path / "pieces", micro_batch=4)
     running.assert_same_checkpoint(tmp_path / "two" / "run", tmp_path / "pieces" / "run")
     assert running.facts_of(tmp_path / "two" / "run").processes == 2
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_one_process_of_torchrun_trains_as_without_it(
+    make_run: MakeRun, arrays: Path, tmp_path: Path, device: str
+) -> None:
+    """By gloo on a CPU, by nccl on a GPU."""
+    settings = make_run(model=SHALLOW, train=FIFTY)
+    done = run_by_torchrun(1, settings, arrays, tmp_path / "one", "--device", device)
+    assert done.returncode == 0, done.stderr
+    running.run(settings, arrays, tmp_path / "without", Execution(device=device))
+    running.assert_same_checkpoint(tmp_path / "one" / "run", tmp_path / "without" / "run")
 
 
 def test_two_processes_stop_and_one_goes_on(

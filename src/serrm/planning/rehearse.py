@@ -67,7 +67,13 @@ def miniature(params: Params, mirror: Path | None = None, device: str = "auto") 
     on_cpu = {"precision": "float32"} if choose_device(device).type == "cpu" else {}
     small = params.model_dump(mode="json")
     # The headline steps of the profile may be more than a rehearsal scores.
-    fixed = {"init": RANDOM, "continues": False, "headline_steps": None, "num_puzzles_after": {}, **on_cpu}
+    fixed: dict[str, Any] = {
+        "init": RANDOM,
+        "continues": False,
+        "headline_steps": None,
+        "num_puzzles_after": {},
+        **on_cpu,
+    }
     limits = _at_most()
     task_limits = {name: TASKS[params.task_of(name)].at_most for name in params.data_sets}
 

@@ -210,6 +210,10 @@ class TrainingRun:
             self._resume(newest)
         elif run.train.continues:
             assert init_from is not None
+            if not (Path(init_from) / ckpt.STATE).is_file():
+                raise ValueError(
+                    f"train.continues: {init_from} holds weights alone, from which no training continues"
+                )
             self._resume(Path(init_from))
 
     def _facts_before(self) -> TrainingFacts | None:
@@ -226,8 +230,10 @@ class TrainingRun:
             )
         init = Path(run.train.init_from)
         config = ckpt.read_config(init)
-        if config.training is None or not (init / ckpt.STATE).is_file():
-            raise ValueError(f"train.continues: {init} holds weights alone, from which no training continues")
+        if config.training is None:
+            raise ValueError(
+                f"train.continues: {init} holds published weights, from which no training continues"
+            )
         before = config.run
         differs = {
             "model": before.model != run.model,

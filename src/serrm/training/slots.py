@@ -120,7 +120,7 @@ def to_device(tensor: Tensor, device: torch.device) -> Tensor:
 
 def has_slots(training_state: Mapping[str, Any]) -> bool:
     """True unless the slots were left out of a training state (`serrm.training.checkpoint.copy_without_slots`)."""
-    return training_state["slots"].keys() != {"position"}
+    return set(training_state["slots"]) != {"position"}
 
 
 def empty_slots(
