@@ -106,6 +106,8 @@ class EntryOf:
         if not isinstance(values, Mapping):
             return values
         name = values.get(self.key)
+        if name is None and (close := get_close_matches(self.key, map(str, values), n=1)):
+            raise setting_error((*close,), f"unknown key; did you mean {self.key}?", None)
         if not isinstance(name, str) or name not in self.known:
             raise setting_error((self.key,), f"is none of {', '.join(self.known)}", name)
         return self.known[name].model_validate(values)
