@@ -2,12 +2,16 @@
 
     git clone https://github.com/ml-jku/SE-RRM CHECKOUT
     python -m benchmarks.peers CHECKOUT [--threads 1,2] [--turns N] [--only TEXT] > benchmarks/peers.md
+    python -m benchmarks.peers CHECKOUT --device cuda [--batch N] [--turns N] [--only TEXT]
 
 A step is forward, loss, backward, optimiser, EMA where the recipe has one, and refilling halted slots, on a batch of
 random puzzles. The models, their losses, EMA and task-type optimiser are imported from CHECKOUT. Adam-atan2, which a
 package has for GPUs alone, is replaced by PyTorch's fused AdamW. Every model has a process of its own, in which all
 forms of the step take turns. Times are the least of all turns, with one thread CPU seconds of the process, with more
 threads wall seconds, which other jobs on the machine disturb.
+
+On a GPU the batch is the paper's, nothing is dropped, all forms are bfloat16, and the table is that of
+`benchmarks.steps`: medians, and the times by which a form is faster than ours without Triton kernels.
 """
 
 import gc
@@ -28,7 +32,18 @@ import torch
 import typer
 import yaml
 
-from benchmarks.steps import NAMES, PROFILES, cpu_seconds_of
+from benchmarks import steps
+from benchmarks.steps import (
+    GPU_COLUMNS,
+    NAMES,
+    PROFILES,
+    Case,
+    Form,
+    Setup,
+    cpu_seconds_of,
+    rows_by_form,
+    set_up,
+)
 from serrm.arrays.stream import random_stream
 from serrm.core import devices
 from serrm.kernels.accelerate import accelerate
@@ -37,6 +52,7 @@ from serrm.training.loop import Trainer
 from serrm.training.settings import RunSettings
 
 SIDE, NUM_SYMBOLS, NUM_SLOTS = 9, 11, 8
+CPU = torch.device("cpu")
 WARM_UP = 1  # turns
 
 
@@ -56,18 +72,15 @@ PEERS = {
 }
 
 
-class Form(NamedTuple):
-    """One way to compute a step: whose code, the precision, and whether torch.compile runs it."""
-
-    is_ours: bool
-    precision: str
-    compiles: bool = False
+def published_forms(precision: str) -> list[Form]:
+    """The published code as it is, and compiled."""
+    return [Form(precision, compiles=compiles, is_published=True) for compiles in (False, True)]
 
 
 FORMS = [
-    Form(is_ours, precision, compiles)
+    form
     for precision in ("float32", "bfloat16")
-    for is_ours, compiles in ((True, False), (False, False), (False, True))
+    for form in (Form(precision, allows_native=True), *published_forms(precision))
 ]
 
 
@@ -117,15 +130,25 @@ def with_rows_together(module: ModuleType) -> None:
     vars(module)["F"] = functional
 
 
-def published_step(checkout: Path, model: str, form: Form) -> Callable[[], object]:
+def published_step(
+    checkout: Path,
+    model: str,
+    form: Form,
+    num_slots: int = NUM_SLOTS,
+    device: torch.device = CPU,
+    *,
+    drops: bool = True,
+) -> Callable[[], object]:
     """A step of the published training loop; its weights are drawn from PyTorch's generator."""
     peer, train = PEERS[model], run_of(model).train
     with (checkout / "config" / "arch" / f"{peer.settings}.yaml").open() as file:
         settings = {**yaml.safe_load(file), **peer.changes, "forward_dtype": form.precision}
+    if not drops and "dropout" in settings:
+        settings["dropout"] = 0.0
     module, kind = settings.pop("name").split("@")
     loss = settings.pop("loss")
     sizes = {
-        "batch_size": NUM_SLOTS,
+        "batch_size": num_slots,
         "seq_len": SIDE**2,
         "vocab_size": NUM_SYMBOLS,
         "num_puzzle_identifiers": 1,
@@ -133,8 +156,9 @@ def published_step(checkout: Path, model: str, form: Form) -> Callable[[], objec
     source = imported(f"models.{module}")
     if settings.get("dropout"):
         with_rows_together(source)
-    inner = getattr(source, kind)({**settings, **sizes, "causal": False})
-    network = imported("models.losses").ACTLossHead(inner, loss["loss_type"]).train()
+    with device:
+        inner = getattr(source, kind)({**settings, **sizes, "causal": False})
+        network = imported("models.losses").ACTLossHead(inner, loss["loss_type"]).train()
     optimizers: list[Any] = [
         torch.optim.AdamW(
             network.parameters(), lr=1e-4, betas=train.betas, weight_decay=train.weight_decay, fused=True
@@ -147,19 +171,21 @@ def published_step(checkout: Path, model: str, form: Form) -> Callable[[], objec
     ema = imported("models.ema").EMAHelper(train.ema) if train.ema else None
     if ema:
         ema.register(network)
-    examples = random_stream(SIDE, NUM_SYMBOLS).gather(0, NUM_SLOTS)
-    batch = {
+    examples = random_stream(SIDE, NUM_SYMBOLS).gather(0, num_slots)
+    on_host = {
         "inputs": torch.from_numpy(examples.questions).int().flatten(1),
         "labels": torch.from_numpy(examples.answers).int().flatten(1),
-        "puzzle_identifiers": torch.zeros(NUM_SLOTS, dtype=torch.int32),
+        "puzzle_identifiers": torch.zeros(num_slots, dtype=torch.int32),
     }
-    carry = network.initial_carry(batch)
+    batch = {name: tensor.to(device) for name, tensor in on_host.items()}
+    with device:
+        carry = network.initial_carry(batch)
     forward = torch.compile(network) if form.compiles else network
 
     def step() -> None:
         nonlocal carry
         carry, total, *_ = forward(carry=carry, batch=batch, return_keys=[])
-        (total / NUM_SLOTS).backward()
+        (total / num_slots).backward()
         for optimizer in optimizers:
             optimizer.step()
             optimizer.zero_grad()
@@ -179,18 +205,40 @@ def measure(checkout: Path, model: str, threads: list[int], turns: int) -> dict[
             num
         )  # compiled code is for a number of threads, so every number has its own steps
         torch._dynamo.reset()
-        steps = {
-            form: our_step(model, form.precision) if form.is_ours else published_step(checkout, model, form)
+        by_form = {
+            form: published_step(checkout, model, form)
+            if form.is_published
+            else our_step(model, form.precision)
             for form in FORMS
         }
         times: dict[Form, list[float]] = {form: [] for form in FORMS}
         for _ in range(WARM_UP + turns):
-            for form, step in steps.items():
+            for form, step in by_form.items():
                 times[form].append(cpu_seconds_of(step) if num == 1 else devices.seconds_of(step, device))
         seconds |= {(num, form): min(taken[WARM_UP:]) for form, taken in times.items()}
-        del steps
+        del by_form
         gc.collect()
     return seconds
+
+
+def step_on_gpu(
+    checkout: Path, model: str, case: Case, kind: str, device: torch.device, form: Form
+) -> Callable[[], object]:
+    """A training step of either code, for `benchmarks.steps.measure`."""
+    if not form.is_published:
+        return steps.step_of(case, kind, device, form)
+    if str(checkout) not in sys.path:
+        sys.path.insert(0, str(checkout))
+    return published_step(checkout, model, form, case.batch_size, device, drops=False)
+
+
+def rows_on_gpu(checkout: Path, model: str, setup: Setup, case: Case) -> list[str]:
+    """The lines of a model: ours without and with Triton kernels, the published code as it is and compiled."""
+    forms = [*setup.ours, *published_forms(setup.precisions[0])]
+    make_step = partial(step_on_gpu, checkout, model)
+    return rows_by_form(
+        case, "training", setup, steps.in_own_process(case, "training", setup, forms, make_step)
+    )
 
 
 def in_own_process(*arguments: Any) -> dict[tuple[int, Form], float]:
@@ -230,12 +278,28 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def main(checkout: Path, threads: str = "1,2", turns: int = 5, only: str = "") -> None:
-    """Print a Markdown table."""
+def main(
+    checkout: Path,
+    threads: str = "1,2",
+    turns: int = 5,
+    only: str = "",
+    device: str = "cpu",
+    batch: int = 0,
+) -> None:
+    """Print a Markdown table; `batch` slots on a GPU, in place of the paper's number."""
     if not (checkout / "models" / "losses.py").is_file():
         raise typer.BadParameter(f"{checkout} is no checkout of https://github.com/ml-jku/SE-RRM")
     capability = torch.backends.cpu.get_cpu_capability()
     os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(Path(gettempdir()) / f"serrm-inductor-{capability}"))
+    if device != "cpu":
+        setup = set_up(device, turns, precision="bfloat16")
+        print(f"| {' | '.join(GPU_COLUMNS)} |\n|{'---|' * len(GPU_COLUMNS)}")
+        for model in PEERS:
+            case = steps.gpu_case_of("paper", model)
+            case = case._replace(batch_size=batch or case.batch_size)
+            if only in model:
+                print("\n".join(rows_on_gpu(checkout.resolve(), model, setup, case)), flush=True)
+        return
     print(f"{processor()}, {capability}, torch {torch.__version__}; batch {NUM_SLOTS}, {turns} turns.\n")
     print(f"| {' | '.join(COLUMNS)} |\n|{'---|' * len(COLUMNS)}")
     for model in PEERS:
