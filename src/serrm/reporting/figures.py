@@ -88,7 +88,7 @@ def depth(report: Report) -> Figure | None:
             panels.setdefault((data_set, of_set), {})[variant] = runs
     if not panels:
         return None
-    figure, axes_of = _panels(len(panels))
+    figure, axes_of = panels_of(len(panels))
     paper_table = load_paper().score_tables["2"]
     has_paper = False
     for axes, ((data_set, of_set), runs_of) in zip(axes_of, panels.items(), strict=True):
@@ -97,7 +97,7 @@ def depth(report: Report) -> Figure | None:
         for variant, runs in runs_of.items():
             steps = runs[0].scored[of_set].steps
             points = [(num, value) for num in steps if (value := score(runs, metric, of_set, num))]
-            _draw(axes, points, model_name(variant), label=f"{model_name(variant)}, ours")
+            draw_scores(axes, points, model_name(variant), label=f"{model_name(variant)}, ours")
         if (task, of_set) == ("sudoku", "9x9") and not has_paper:
             _draw_paper(axes, paper_table)
             has_paper = True
@@ -105,7 +105,7 @@ def depth(report: Report) -> Figure | None:
         ticks = [column.steps for column in paper_table.columns.values()]
         axes.set_xticks(ticks, labels=map(str, ticks))
         axes.set(title=puzzle_set(data_set, of_set), xlabel="Supervision steps at inference")
-        _label_scores(axes, metrics_of(task)[metric])
+        label_scores(axes, metrics_of(task)[metric])
     remark = f"Profile {report.profile} (puzzles: notes.md). {BANDS}"
     blanks = [
         number for runs in panels.get(("sudoku", "9x9"), {}).values() for number in _blanks(runs, "9x9")
@@ -124,7 +124,7 @@ def _draw_paper(axes: Axes, paper_table: ScoreTable) -> None:
             column.steps: float(row.entries[key].numbers[0]) for key, column in paper_table.columns.items()
         }
         points = [(num, Score(value, value, value, 0)) for num, value in values.items()]
-        _draw(axes, points, row.name, label=f"{row.name}, paper", **look)
+        draw_scores(axes, points, row.name, label=f"{row.name}, paper", **look)
 
 
 def _blanks(runs: Sequence[Evaluation], of_set: str) -> list[int]:
@@ -141,7 +141,7 @@ def seed_dots(report: Report) -> Figure | None:
             panels.setdefault(data_set, []).append(runs)
     if not panels:
         return None
-    figure, axes_of = _panels(len(panels), height=0.9 + 0.24 * max(map(len, panels.values())))
+    figure, axes_of = panels_of(len(panels), height=0.9 + 0.24 * max(map(len, panels.values())))
     for axes, (data_set, groups) in zip(axes_of, panels.items(), strict=True):
         for row, runs in enumerate(reversed(groups)):
             result, (colour, marker) = headline_score(runs), style(model_name(runs[0].variant))
@@ -180,7 +180,7 @@ def learning_curves(report: Report, by: str = "samples") -> Figure | None:
     ]
     if not panels:
         return None
-    figure, axes_of = _panels(len(panels))
+    figure, axes_of = panels_of(len(panels))
     for axes, (data_set, task, metric) in zip(axes_of, panels, strict=True):
         for run in (run for run in runs if run.data_set == data_set):
             flops_of_step = training_flops(run, report) / run.training.steps
@@ -190,13 +190,13 @@ def learning_curves(report: Report, by: str = "samples") -> Figure | None:
                 (snapshot.samples if by == "samples" else snapshot.step * flops_of_step, value)
                 for snapshot, value in zip(snapshots, scores, strict=True)
             ]
-            _draw(axes, points, model_name(run.variant), label=model_name(run.variant))
+            draw_scores(axes, points, model_name(run.variant), label=model_name(run.variant))
         axes.set(
             title=data_set_name(data_set), xlabel="Samples processed" if by == "samples" else "Training FLOPs"
         )
         axes.set_xlim(0, None)
         axes.locator_params(axis="x", nbins=5)
-        _label_scores(axes, metrics_of(task)[metric])
+        label_scores(axes, metrics_of(task)[metric])
     remark = (
         f"Profile {report.profile}. Scores of snapshots on the first test puzzles, a line per seed, with 95% "
         "intervals. FLOPs do not include those of a run's initial weights."
@@ -215,7 +215,7 @@ def training_loss(report: Report, logs: Mapping[str, Sequence[Record]]) -> str:
         return ""
     data_sets = [*dict.fromkeys(run.data_set for run in runs)]
     with matplotlib.rc_context(LOOK):
-        figure, axes_of = _panels(len(data_sets))
+        figure, axes_of = panels_of(len(data_sets))
         for axes, data_set in zip(axes_of, data_sets, strict=True):
             for run in (run for run in runs if run.data_set == data_set):
                 steps, losses = ([record[key] for record in logs[run.name]] for key in ("step", "loss"))
@@ -231,16 +231,16 @@ def compute(report: Report) -> Figure | None:
     if not (searches := searches_of(report)):
         return None
     panels = list(dict.fromkeys((data_set, method) for data_set, _, method in searches))
-    figure, axes_of = _panels(len(panels))
+    figure, axes_of = panels_of(len(panels))
     for (data_set, variant, method), group in searches.items():
         scores, name = [(search.flops, search.score) for search in group], model_name(variant)
-        _draw(axes_of[panels.index((data_set, method))], scores, name, label=name)
+        draw_scores(axes_of[panels.index((data_set, method))], scores, name, label=name)
     all_flops = [search.flops for group in searches.values() for search in group]
     for axes, (data_set, method) in zip(axes_of, panels, strict=True):
         axes.set(title=f"{data_set_name(data_set)}: {method}", xscale="log")
         axes.set_xlabel("FLOPs per puzzle, all attempts together")
         axes.set_xlim(min(all_flops) / 1.5, max(all_flops) * 1.5)
-        _label_scores(axes, METRICS["fsr"])
+        label_scores(axes, METRICS["fsr"])
     remark = f"Test puzzles of the size trained on; profile {report.profile}. {BANDS}"
     return framed(figure, "Test-time compute", remark)
 
@@ -256,7 +256,7 @@ def groups(report: Report) -> Figure | None:
     return framed(figure, "Solved by group of puzzles", remark)
 
 
-def _panels(num: int, height: float = 3.6) -> tuple[Figure, list[Axes]]:
+def panels_of(num: int, height: float = 3.6) -> tuple[Figure, list[Axes]]:
     """Axes in rows of two, or one that is wider; `height` is that of a row in inches."""
     rows, columns = -(-num // 2), min(num, 2)
     figure = Figure(figsize=(8.5 if num == 1 else 10.8, height * rows + 0.9), layout="constrained")
@@ -266,7 +266,7 @@ def _panels(num: int, height: float = 3.6) -> tuple[Figure, list[Axes]]:
     return figure, axes[:num]
 
 
-def _draw(axes: Axes, points: Sequence[tuple[float | int, Score]], model: str, **look: Any) -> None:
+def draw_scores(axes: Axes, points: Sequence[tuple[float | int, Score]], model: str, **look: Any) -> None:
     """A line through scores in a model's colour, with a band for the intervals."""
     if points:
         (colour, marker), (positions, scores) = style(model), zip(*points, strict=True)
@@ -275,7 +275,7 @@ def _draw(axes: Axes, points: Sequence[tuple[float | int, Score]], model: str, *
         axes.plot(positions, [score.value for score in scores], color=colour, marker=marker, **look)
 
 
-def _label_scores(axes: Axes, metric: Metric) -> None:
+def label_scores(axes: Axes, metric: Metric) -> None:
     """Name the metric on the vertical axis, which shows all percentages if the metric is a rate."""
     if metric.statistic is not MEAN:
         axes.set(ylabel=f"{metric.name} (%)", ylim=(-2, 102))

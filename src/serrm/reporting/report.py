@@ -28,6 +28,7 @@ from serrm.reporting.formats import Table, markdown, to_csv, to_latex, to_markdo
 from serrm.reporting.headline import headline
 from serrm.reporting.paper import data_set_name, load_paper, model_name, set_name
 from serrm.reporting.paper_tables import easier_puzzles
+from serrm.reporting.puzzle_figures import PUZZLE_FIGURES, puzzle_figures
 from serrm.reporting.results import Report, Results, all_runs, in_percent, main_models
 from serrm.reporting.tables import build_tables, notes_on_tables, recipe_tables
 from serrm.scoring.predictions import PREDICTIONS
@@ -57,6 +58,9 @@ def write_report(report: Report, folder: Path, exports: Path, inputs: Inputs) ->
     file, if predictions or logs are malformed.
     """
     report_tables, figures = write_shown(report, folder)
+    for name, figure in puzzle_figures(report, inputs.predictions).items():
+        figures[name] = figure
+        write_whole(folder / "figures" / f"{name}.svg", figure)
     runs = all_runs(report.results)
     logs = {run.name: read_training_log(inputs.logs / f"{run.name}.csv") for run in runs}
     for path in (folder / "curves", exports):
@@ -74,7 +78,8 @@ def write_report(report: Report, folder: Path, exports: Path, inputs: Inputs) ->
 def write_shown(report: Report, folder: Path) -> tuple[list[Table], dict[str, str]]:
     """Write the tables as Markdown and the figures below `folder`, and return both; older files there are removed.
 
-    They follow from the scores and settings alone, so a change of their form repeats no run (`serrm overview`).
+    Figures of single puzzles stay, as they need more than scores. All others follow from the scores and settings alone,
+    so a change of their form repeats no run (`serrm overview`).
     """
     report_tables, figures = all_tables(report), build_figures(report)
     files = {folder / "tables" / name: text for name, text in table_files(report, report_tables).items()}
@@ -82,7 +87,7 @@ def write_shown(report: Report, folder: Path) -> tuple[list[Table], dict[str, st
     for path in (folder / "tables", folder / "figures"):
         path.mkdir(parents=True, exist_ok=True)  # outputs of the stage, even with nothing in them
         for file in path.iterdir():
-            if file not in files:
+            if file not in files and file.stem not in PUZZLE_FIGURES:
                 file.unlink()
     for file, text in files.items():
         write_whole(file, text)

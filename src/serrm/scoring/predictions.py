@@ -137,7 +137,7 @@ def read_predictions(path: Path, columns: Sequence[str] | None = None) -> Any:
     import pyarrow.parquet as pq
 
     try:
-        return pq.read_table(existing(path), columns=columns)
+        return pq.read_table(existing(path), columns=None if columns is None else [*columns])
     except (pa.ArrowException, OSError) as error:
         reason = str(error).splitlines()[0]
         raise ValueError(f"{path}: no predictions of an evaluation: {reason}") from error
