@@ -405,22 +405,6 @@ def test_use_puts_a_profile_in_place_and_loses_no_edit(
     assert main(["use", "laptop", "--force"]) == 0
 
 
-def test_use_gives_the_reason_of_a_git_that_fails(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    params = project / "params.yaml"
-    params.write_text(edited := params.read_text() + "# an edit\n")
-    commit("add", ".")
-    commit("commit", "-qm", "an experiment")
-    shutil.rmtree(project / ".git" / "objects")
-    (project / ".git" / "objects").mkdir()
-    assert main(["use", "ci"]) == 1
-    (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith("error: git log: ")
-    shutil.rmtree(project / ".git")
-    assert main(["use", "ci"]) == 1
-    assert "git init" in capsys.readouterr().err
-    assert params.read_text() == edited
-
-
 def test_the_params_of_another_profile_are_read_beside_a_damaged_file(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -100,17 +100,6 @@ def test_names_are_commits_tags_branches_profiles_and_experiments(capsys: pytest
 
 
 @pytest.mark.usefixtures("project")
-def test_an_experiment_of_two_commits_is_that_of_head(capsys: pytest.CaptureFixture[str]) -> None:
-    for start in ("HEAD", "begin"):
-        sha = git("rev-parse", start)
-        git("update-ref", f"refs/exps/{sha[:2]}/{sha[2:]}/wide", sha)
-    assert compared(capsys, "begin", "wide") == (20, 30)
-    commit_empty = git("commit-tree", "HEAD^{tree}", "-p", "HEAD", "-m", "y")
-    git("reset", "-q", "--soft", commit_empty)
-    assert main(["compare", "wide"]) == 2
-
-
-@pytest.mark.usefixtures("project")
 def test_scores_below_data_count_until_they_are_gathered(capsys: pytest.CaptureFixture[str]) -> None:
     leave_checkpoint(run(0.6))
     write_evaluation(Path("data/made/scores", f"{NAME}.json"), run(0.6))
@@ -163,28 +152,6 @@ def test_a_run_with_changes_is_no_seed_of_one_without(capsys: pytest.CaptureFixt
     assert {line["num_seeds"] for line in data["scores"]} == {1}
     assert main(["compare"]) == 0
     assert "run.changes.train.steps none → 9" in capsys.readouterr().out
-
-
-def test_a_file_that_git_cannot_read_has_gits_reason(
-    project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """A partial clone whose remote is gone, a shallow clone, and a pointer of Git LFS."""
-    pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n"
-    Path("reports/made/metrics.json").write_text(pointer)
-    commit("pointers")
-    leave(run(0.3))
-    assert main(["compare"]) == 1
-    assert "git lfs" in capsys.readouterr().err
-    git("config", "uploadpack.allowFilter", "true")
-    for name, option in (("partial", "--filter=blob:none"), ("shallow", "--depth=1")):
-        git("clone", "-q", option, f"file://{project}", str(tmp_path / name))
-    project.joinpath(".git").rename(project / "gone")
-    os.chdir(tmp_path / "partial")
-    assert main(["compare", "begin", "workspace"]) == 1
-    assert "does not appear to be a git repository" in capsys.readouterr().err
-    os.chdir(tmp_path / "shallow")
-    assert main(["compare", "HEAD~2", "other"]) == 2
-    assert "--unshallow" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("project")

@@ -2,7 +2,6 @@
 
 import csv
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from serrm.comparing.comparison import ONLY_FIRST, ONLY_SECOND, Comparison, as_j
 from serrm.comparing.effects import SAME, UNKNOWN
 from serrm.comparing.revisions import Revision, used_values
 from serrm.comparing.seeds import SOLVED, STUDY
-from serrm.scoring.metrics import MEAN, METRICS, Metric, are_solved, wilson
+from serrm.scoring.metrics import wilson
 from serrm.scoring.schema import METRICS_FILE, Evaluation, pack, read_profile_scores
 from serrm.scoring.verdicts import AHEAD, BEHIND, LEVEL, UNDECIDED
 from tests.references import run_scores
@@ -181,15 +180,6 @@ def test_a_new_run_without_scores_is_in_the_summary() -> None:
     assert text == "1 score the same as in old; 1 run or set only in new"
 
 
-def test_a_set_that_only_some_seeds_have_gets_no_line() -> None:
-    full, part = {"9x9": scored(100), "4x4": scored(9)}, {"9x9": scored(100)}
-    seeds = [
-        run_scores("made", "trm", sets, seed=seed, name=f"sudoku-trm-s{seed}")
-        for seed, sets in enumerate((full, part))
-    ]
-    assert [line.set for line in compared(revision("old", *seeds), revision("new", *seeds)).lines] == ["9x9"]
-
-
 def test_settings_that_a_run_uses_are_named_with_both_values() -> None:
     runs = {"sudoku-trm-s0": {"data_set": "sudoku", "model": "trm"}}
     recipes = [{"sudoku": {"trm": {"steps": steps}, "hrm": {"steps": steps}}} for steps in (656, 700)]
@@ -233,23 +223,6 @@ def test_the_summary_counts_and_the_data_hold_every_number() -> None:
     assert (score["run"], score["verdict"], data["is_same"]) == ("sudoku-trm-s0", AHEAD, False)
     assert score["difference"]["value"] == pytest.approx(10)
     assert len(as_json(result, has_all=True)["scores"]) == 2
-
-
-def test_the_numbers_in_brackets_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Means are higher or lower, not ahead or behind; a difference may have no interval."""
-    for name in ("rise", "fall"):
-        monkeypatch.setitem(METRICS, name, Metric(name, name, values=are_solved, statistic=MEAN))
-    sides = []
-    for rise, fall, num_solved in ((3.0, 9.0, 100), (9.0, 3.0, 120)):
-        part = scored(num_solved)
-        for name, value in (("rise", rise), ("fall", fall)):
-            part["steps"][16] |= {name: value, f"{name}_lo": value - 1, f"{name}_hi": value + 1}
-        sides.append(run_scores("made", "trm", {"9x9": part}))
-    result = comparison_of(*sides)
-    assert "3 of 3 scores differ from old (1 ahead, 1 higher, 1 lower)" in summary(result)
-    lines = *result.lines, result.lines[0]._replace(verdict=UNKNOWN)
-    counted = summary(replace(result, lines=lines))
-    assert "4 of 4 scores differ from old (1 ahead, 1 higher, 1 lower, 1 no interval)" in counted
 
 
 def test_different_headline_steps_are_named_and_compared_at_common_steps() -> None:

@@ -1,7 +1,6 @@
 """`serrm sweep`: experiments as a table of effects, and `serrm compare` between two of its points."""
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -102,16 +101,6 @@ def test_after_a_commit_the_base_is_named_and_taken(capsys: pytest.CaptureFixtur
 
 
 @pytest.mark.usefixtures("project")
-def test_a_queue_that_runs_is_said(capsys: pytest.CaptureFixture[str]) -> None:
-    folder = Path(".dvc/tmp/exps/run/abc")
-    folder.mkdir(parents=True)
-    for pid, words in ((os.getpid(), True), (2**30, False)):
-        (folder / "abc.json").write_text(json.dumps({"pid": pid, "returncode": None}))
-        assert main(["sweep"]) == 0
-        assert ("dvc queue status" in capsys.readouterr().out) == words
-
-
-@pytest.mark.usefixtures("project")
 def test_two_points_are_compared_with_all_their_seeds(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compare", "rate-1,rate-2", "rate-3,rate-10", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
@@ -174,27 +163,6 @@ def test_seeds_of_one_profile_are_one_point(
         ("trm", {"run.init": "made/runs/sudoku-base", "train.steps": 2}, 2, 60, "try-2"),
     ]
     assert [row for row in rows_of(capsys) if row["variant"] == "hrm"] == [], "the same in both experiments"
-
-
-def test_checkpoints_that_one_seed_starts_from_are_points(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    params = [
-        {
-            "profile": "made",
-            "runs": {
-                NAME: {"data_set": "sudoku", "model": "trm", "seed": 0, "init": f"made/runs/base-s{number}"}
-            },
-        }
-        for number in (1, 2)
-    ]
-    commit_sweep(params, [[run(0.2)], [run(0.3)]])
-    assert [row["changes"].get("run.init") for row in rows_of(capsys)] == [
-        None,
-        "made/runs/base-s1",
-        "made/runs/base-s2",
-    ]
 
 
 @pytest.mark.usefixtures("project")

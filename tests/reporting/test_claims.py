@@ -71,27 +71,6 @@ def test_without_results_no_run_is_tested_and_alone_no_comparison(verdicts, made
     assert tested == {"more_steps", "parameters", "permutation"}
 
 
-def test_the_made_profile(parts, verdicts, report, made):
-    found = verdicts(made)
-    assert {key: verdict for key, verdict in found.items() if verdict != UNTESTED} == {
-        **dict.fromkeys(("maze", "more_steps", "permutation"), HOLDS),
-        "parameters": BY_CONSTRUCTION,
-        "margins": UNDECIDED,  # two seeds of SE-RRM that differ by 6 points
-        "smaller_grids": HOLDS,  # HRM solves one
-        "every_depth": PARTLY,
-        "arc_trm": FAILS,
-        "data_efficient": PARTLY,  # on mazes, with one seed
-    }
-    (first, second) = parts(made)["arc_trm"]
-    assert (first.verdict, second[:3]) == (
-        FAILS,
-        ("ARC-AGI-2: comparable to TRM", UNTESTED, "ARC-AGI-2 was not run."),
-    )
-    table = claims_table(report(made))
-    assert (table.frame["Verdict"] != "").sum() == 22
-    assert tally(judge(report(made))) in table.caption
-
-
 @pytest.mark.parametrize(
     ("verdicts_of_parts", "expected"),
     [

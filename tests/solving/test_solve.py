@@ -20,7 +20,7 @@ from serrm.puzzles.sudoku.data import generate_puzzles
 from serrm.puzzles.tasks import TASKS, grid_task
 from serrm.reading.question import Question
 from serrm.reading.reader import questions_of, read_text
-from serrm.solving.solve import Answer, GridPuzzles, SolveOptions, Status, arc_refusal, in_order, solve
+from serrm.solving.solve import Answer, GridPuzzles, SolveOptions, Status, in_order, solve
 from tests.conftest import CLUES, MakeModel
 from tests.oracle import is_right, make_oracle
 from tests.references import count_solutions, is_shortest_path
@@ -228,14 +228,6 @@ def test_arc_is_refused_plainly_where_nothing_is_known(untrained: MakeModel) -> 
         (answer,) = answers_to(untrained(num_symbols=12, config=config, **run), arc(["aa"]))
         assert answer.status == Status.UNSUPPORTED
         assert message in answer.remark
-
-
-def test_the_refusal_of_a_large_answer_names_its_side(untrained: MakeModel) -> None:
-    run = {"data_set": "arc_agi_2", "model": {"task_types": "factored"}, "arrays": {"num_augmentations": 7}}
-    loaded = untrained(num_symbols=12, config={"side": 4, "puzzles": ["aa", "bb", "cc"]}, **run)
-    task = {"train": [], "test": [{"input": [[1] * 3] * 3, "output": [[1] * 9] * 9}]}
-    (question,) = questions_of({"aa": task})
-    assert arc_refusal(loaded, question) == "a grid of side 9 does not fit the model's canvas of side 4"
 
 
 def test_a_task_without_a_blank_is_answered(untrained: MakeModel, monkeypatch: pytest.MonkeyPatch) -> None:

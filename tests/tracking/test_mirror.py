@@ -14,7 +14,7 @@ import mlflow
 import pytest
 from mlflow.tracking import MlflowClient
 
-from serrm.tracking import database_path, store, tracking_uri
+from serrm.tracking import store, tracking_uri
 from serrm.tracking.mirror import Mirror
 from serrm.tracking.store import StoreError, open_store
 from serrm.tracking.views import links
@@ -363,8 +363,3 @@ def test_a_view_of_each_experiment_begins_with_the_headline(
     assert (
         "viewStateShareKey" not in dict(links(root, "http://host:1"))[f"serrm/{tiny.layout.profile}/sudoku"]
     )
-
-
-def test_only_sqlite_files_are_databases() -> None:
-    assert database_path("sqlite:///a.db?timeout=30") == Path("a.db")
-    assert database_path("sqlite:///:memory:") is None and database_path("http://a") is None

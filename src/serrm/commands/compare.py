@@ -137,8 +137,7 @@ def sweep(
         rows = sweeps.sweep(root, pattern, base, metric, of_set)
     except UnknownRevision as error:
         raise typer.BadParameter(str(error)) from None
-    remarks = (sweeps.RUNNING,) if sweeps.is_queue_running(root) else ()
-    _print_effects(rows, "The experiments have the same settings and seeds.", remarks, is_json=is_json)
+    _print_effects(rows, "The experiments have the same settings and seeds.", (), is_json=is_json)
 
 
 def _print_effects(rows: "Sequence[Effect]", if_empty: str, remarks: Sequence[str], *, is_json: bool) -> None:

@@ -3,8 +3,6 @@
 The seeds of a point may be experiments with one run (`-S runs.RUN.seed=0,1`), runs of one experiment, or both.
 """
 
-import json
-import os
 from collections import Counter
 from collections.abc import Mapping
 from fnmatch import fnmatch
@@ -18,8 +16,6 @@ from serrm.core.differences import value_text
 from serrm.core.project import git
 from serrm.reporting.results import Key
 from serrm.scoring.schema import Evaluation
-
-RUNNING = "the queue is running, and its experiments appear when they end (`dvc queue status` lists them)"
 
 # A run with the name of its revision and its settings.
 Entry = tuple[str, Evaluation, Mapping[str, Any]]
@@ -60,27 +56,12 @@ def sweep(
     return rows
 
 
-def is_queue_running(root: Path) -> bool:
-    """True if a process of DVC's queue runs an experiment."""
-    for path in root.glob(".dvc/tmp/exps/run/*/*.json"):
-        try:
-            process = json.loads(path.read_text(encoding="utf-8"))
-            if process.get("returncode") is None:
-                os.kill(int(process["pid"]), 0)
-                return True
-        except (OSError, ValueError, KeyError, TypeError):
-            continue
-    return False
-
-
 def _no_experiment(root: Path, pattern: str, base: str, starts: Mapping[str, int]) -> str:
     """The message that no experiment matches, with the commits from which matching ones start."""
     message = f"no DVC experiment from {base} is named {pattern}"
     for commit, num in starts.items():
         title = git(root, "log", "-1", "--format=%s", commit)
         message += f"; {num} started from {commit[:7]} ({title}): add --rev {commit[:7]}"
-    if is_queue_running(root):
-        return f"{message}; {RUNNING}"
     return message if starts else f"{message}; `dvc exp list --all-commits` lists them"
 
 
