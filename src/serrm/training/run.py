@@ -211,6 +211,7 @@ class TrainingRun:
         elif run.train.continues:
             assert init_from is not None
             if not (Path(init_from) / ckpt.STATE).is_file():
+                self.close()
                 raise ValueError(
                     f"train.continues: {init_from} holds weights alone, from which no training continues"
                 )
