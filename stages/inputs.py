@@ -14,6 +14,7 @@ from typing import Any, Final
 from serrm.config import Params, read_yaml
 from serrm.core.files import file_names, hash_file
 from serrm.core.project import PARAMS
+from serrm.core.provenance import hash_module
 from serrm.core.settings import parse
 
 ROOT: Final = Path(__file__).parents[1]  # of the code; `serrm rehearse` runs the stages in another folder
@@ -104,5 +105,5 @@ def _edited_code(path: Path) -> Iterator[str]:
         digest, _, name = line.partition(" ")
         if len(digest) == 64:  # other lines name the parts of a run
             file = ROOT / "src" / name if name.startswith("serrm/") else ROOT / name
-            if not file.is_file() or hash_file(file) != digest:
+            if not file.is_file() or hash_module(file) != digest:
                 yield file.relative_to(ROOT).as_posix()

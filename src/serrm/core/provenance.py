@@ -5,6 +5,7 @@ committed results are the same on every machine. A checkpoint that comes back fr
 The report page and MLflow show them where the file exists.
 """
 
+import ast
 import hashlib
 import json
 import os
@@ -15,7 +16,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Literal
 
-from serrm.core.files import write_json
+from serrm.core.files import hash_file, write_json
 from serrm.core.project import current_commit
 
 Phase = Literal["training", "evaluation"]
@@ -50,6 +51,22 @@ def read_provenance(folder: Path, weights: str | None) -> dict[str, Any]:
         return {}
     facts: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return facts
+
+
+def hash_module(file: Path) -> str:
+    """The sha256 of a file of code; of a module of models or training without its dicts of entries.
+
+    So an entry that is added changes no run that names another. The lists of `hash_code` have a run's own entries.
+    """
+    if file.suffix != ".py" or file.parent.name not in ("models", "training"):
+        return hash_file(file)
+    text = file.read_text(encoding="utf-8")
+    lines = text.splitlines(keepends=True)
+    for node in ast.parse(text).body:
+        if isinstance(node, ast.AnnAssign) and node.value and ast.unparse(node.value).startswith("Entries"):
+            assert node.end_lineno is not None
+            lines[node.lineno - 1 : node.end_lineno] = [""] * (node.end_lineno - node.lineno + 1)
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
 def cpu_name() -> str:

@@ -5,15 +5,14 @@ entries that its settings name, with the modules that define them. DVC compares 
 is added or edited repeats only the runs that name it.
 """
 
-import ast
-import hashlib
 import inspect
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from serrm.config import Params
-from serrm.core.files import hash_file, new_directory
+from serrm.core.files import new_directory
+from serrm.core.provenance import hash_module
 from serrm.core.settings import KeyOf, Settings
 from serrm.planning.imports import PACKAGES, import_closure, sources
 from serrm.puzzles.tasks import TASKS
@@ -72,18 +71,7 @@ def used_code(run: RunSettings, stage: str) -> list[str]:
     modules |= import_closure(of_record, exclude=is_left_out)
     files = {name: file for module in modules for name, file in sources(module).items()}
     lines = [f"{name}: {describe(value)}" for name, value in entries.items()]
-    return lines + [f"{_hash(files[name])} {name}" for name in sorted(files)]
-
-
-def _hash(file: Path) -> str:
-    """The sha256 of a file without its dicts of entries, of which a run's own are `used_code`'s first lines."""
-    if file.suffix != ".py" or "= Entries" not in (text := file.read_text(encoding="utf-8")):
-        return hash_file(file)
-    lines = text.splitlines(keepends=True)
-    for node in ast.parse(text).body:
-        if isinstance(node, ast.AnnAssign) and ast.unparse(node.value or node).startswith("Entries"):
-            lines[node.lineno - 1 : node.end_lineno] = [""] * ((node.end_lineno or 0) - node.lineno + 1)
-    return hashlib.sha256("".join(lines).encode()).hexdigest()
+    return lines + [f"{hash_module(files[name])} {name}" for name in sorted(files)]
 
 
 def describe(entry: Any) -> str:
