@@ -12,10 +12,11 @@ from typing import Any
 from tests.conftest import MakePath
 
 ROOT = Path(__file__).parents[1]
-# What only the pipeline, `serrm ask` and pictures run; all other modules belong to the core.
+# What only the pipeline, `serrm ask`, pictures and Triton kernels run; all other modules belong to the core.
 OUTSIDE = (
     *("serrm.tracking", "serrm.reporting", "serrm.comparing", "serrm.demo"),
     *("serrm.drawing", "serrm.sources", "serrm.llm"),
+    *(f"serrm.kernels.gpu.{name}" for name in ("gated", "rows", "symbols")),
 )
 # Refuses the packages of the extras; runs the README's Python, imports the core, trains, solves with what it trained.
 SCRIPT = """
