@@ -5,6 +5,8 @@
 # make coverage: the same with the lines covered, those run in other processes left out; takes half as long again.
 # make test-plain: the numeric tests as on a CPU with AVX2 only, the kernel tests as on a CPU without AMX.
 # make test-slow: tests that take more than a few seconds.
+# make check-all: what no hosted run checks before a release: all of these, the lowest versions of dependencies, a
+# rehearsal of the paper's runs, and Triton's kernels where it is installed; prints how long it took.
 # make faults: update the table of benchmarks/faults.md.
 # make docs: update docs/params.md from the settings classes, and the picture of the ARC rules.
 PYTHON ?= python3
@@ -14,7 +16,7 @@ TOOLS := .venv/.tools
 # DVC, MLflow and tests start programs by name: those of the environment.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: setup repro regress test coverage test-slow test-plain check faults docs ui clean
+.PHONY: setup repro regress test coverage test-slow test-plain test-lowest triton rehearsal check check-all faults docs ui clean
 
 setup: $(TOOLS)
 
@@ -77,6 +79,24 @@ check: $(TOOLS)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(MAKE) test-plain coverage
+
+# The suite with the lowest versions that pyproject.toml allows, in an environment of its own.
+test-lowest: $(TOOLS)
+	$(BIN)/uv venv --quiet --clear --python $(BIN)/python .venv-lowest
+	$(BIN)/uv pip install --quiet --python .venv-lowest/bin/python --resolution lowest-direct --editable '.[pipeline,dev]'
+	PATH="$(CURDIR)/.venv-lowest/bin:$$PATH" .venv-lowest/bin/python -m pytest -n 2 --dist loadfile
+
+# The rehearsal downloads the published puzzles.
+check-all: $(TOOLS)
+	@start=$$(date +%s); $(MAKE) check test-slow test-lowest triton rehearsal && \
+	echo "make check-all took $$((($$(date +%s) - start) / 60)) minutes"
+
+triton: $(TOOLS)
+	@if $(BIN)/python -c 'import triton' 2> /dev/null; then $(BIN)/python -m pytest -m triton; \
+	else echo "no Triton here (pip install -e '.[gpu]'): its kernels are not tested"; fi
+
+rehearsal: $(READY)
+	$(BIN)/serrm rehearse --profile paper --tflops 300
 
 faults: $(READY)
 	$(BIN)/python -m benchmarks.faults --write benchmarks/faults.md
