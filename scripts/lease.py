@@ -88,11 +88,10 @@ PARTS: Final = (
     Part("mazes: seeds and augmentations", "gpu_maze_seeds"),
     Part("ARC-AGI-1: seeds and further sets", "gpu_arc_seeds"),
 )
-# Before all parts: tests that need a GPU (one by torchrun over nccl), and steps beside those of the authors' code.
+# Before all parts: tests that need a GPU (one by torchrun over nccl), and steps, the authors' too if they are there.
 MODULES: Final = (
     ("pytest", "-q", "-m", "gpu", "-p", "no:cacheprovider", str(PROJECT / "tests")),
     ("benchmarks.steps", "--device", "cuda"),
-    ("benchmarks.peers", "--device", "cuda"),
 )
 REHEARSED_MODULES: Final = (("benchmarks.steps", "--help"),)
 
@@ -317,6 +316,9 @@ def main(
     only: str = typer.Option(
         "*", metavar="PATTERN", help="Only the parts with such a title, such as 'SE-RRM*'."
     ),
+    checkout: Path | None = typer.Option(
+        None, exists=True, file_okay=False, help="The authors' code, whose steps are timed beside ours."
+    ),
     is_rehearsal: bool = typer.Option(False, "--rehearse", help="Everything with tiny models on a CPU."),
 ) -> None:
     """Do as much of the GPU profiles as the time allows, the most valuable part first.
@@ -324,9 +326,11 @@ def main(
     Example: python scripts/lease.py --seconds 540 --results results
     """
     parts = tuple(part for part in PARTS if fnmatch(part.title, only))
+    checkout = checkout and checkout.resolve()
     if not is_rehearsal:
         os.chdir(PROJECT)
-        work(Lease(PROJECT, seconds - RESERVE), results, parts)
+        peers = (("benchmarks.peers", str(checkout), "--device", "cuda"),) if checkout else ()
+        work(Lease(PROJECT, seconds - RESERVE, MODULES + peers), results, parts)
         return
     parts = tuple(part._replace(has_dvc=False) for part in parts)
     with TemporaryDirectory() as folder:
