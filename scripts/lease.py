@@ -115,7 +115,7 @@ class Lease:
         """The stages of a part that are left, a training before those that start from it."""
         params, layout = self.params(part), Layout(part.profile, self.root)
         names = [name for name in params.runs if any(fnmatch(name, pattern) for pattern in part.runs)]
-        continued, left = {initial_run(params, name) for name in params.runs if continues(params, name)}, []
+        continued, left = {params.initial_run(name) for name in params.runs if continues(params, name)}, []
         for name in sorted(names, key=lambda name: depth(params, name)):
             is_scored = name in continued or (layout.scores / f"{name}.json").is_file()
             if not (layout.runs / name).is_dir() and (name in continued or not is_scored):
@@ -124,10 +124,14 @@ class Lease:
                 left.append(f"evaluate@{name}")
         return left
 
+    def output(self, number: int, module: tuple[str, ...]) -> Path:
+        """The file of what a module prints; there once it has run."""
+        return self.root / CHECKS / f"{number}-{module[0]}.txt"
+
     def check(self) -> None:
         """Run the modules that have not run before; what one prints is kept with its exit code."""
         for number, module in enumerate(self.modules):
-            file = self.root / CHECKS / f"{number}-{module[0]}.txt"
+            file = self.output(number, module)
             if not (file.is_file() or self.is_over):
                 file.parent.mkdir(parents=True, exist_ok=True)
                 partial = file.with_suffix(".partial")
@@ -171,9 +175,7 @@ class Lease:
 
     def report(self, parts: tuple[Part, ...]) -> Iterator[str]:
         """One line per part: done, or the stages that are left, and the steps of a training that has begun."""
-        num_left = sum(
-            not (self.root / CHECKS / f"{i}-{m[0]}.txt").is_file() for i, m in enumerate(self.modules)
-        )
+        num_left = sum(not self.output(*numbered).is_file() for numbered in enumerate(self.modules))
         yield f"{'remains' if num_left else 'done':9}checks: {num_left} of {len(self.modules)} left"
         begun = {
             (other.identity.profile, f"train@{other.identity.run}"): other.step for other in self.unfinished()
@@ -224,7 +226,7 @@ class Lease:
         for part in PARTS:
             params, layout = self.params(part), Layout(part.profile, self.root)
             for name in (stage.removeprefix("train@") for stage in self.stages(part)):
-                if name in params.runs and (init := initial_run(params, name)) and continues(params, name):
+                if name in params.runs and (init := params.initial_run(name)) and continues(params, name):
                     copies.setdefault(layout.runs / init, copy_without_slots)
         for part in PARTS:
             if part.keeps_weights:
@@ -258,12 +260,6 @@ def size_of(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
-def initial_run(params: Params, name: str) -> str:
-    """The run of the profile from which a run starts; empty if there is none."""
-    folder, _, init = params.runs[name].init.rpartition("/")
-    return init if folder == f"{params.profile}/runs" else ""
-
-
 def continues(params: Params, name: str) -> bool:
     """True for a run that continues the whole training of another one."""
     return bool(params.runs[name].changes.get("train.continues"))
@@ -271,7 +267,7 @@ def continues(params: Params, name: str) -> bool:
 
 def depth(params: Params, name: str) -> int:
     """The number of runs from which a run starts, one after another."""
-    init = initial_run(params, name)
+    init = params.initial_run(name)
     return 1 + depth(params, init) if init else 0
 
 

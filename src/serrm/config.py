@@ -194,6 +194,11 @@ class Params(Settings):
         """The task of a data set, a key of TASKS. ValueError for an unknown data set."""
         return self._section(data_set).task or data_set
 
+    def initial_run(self, name: str) -> str:
+        """The run of this profile from which a run starts; empty if it starts from none."""
+        folder, _, init = self.runs[name].init.rpartition("/")
+        return init if folder == f"{self.profile}/runs" and init in self.runs else ""
+
     def variant(self, name: str) -> str:
         """The part of a run's name between data set and number, by which tables name the run.
 

@@ -166,7 +166,7 @@ def _peers(root: Path) -> Iterator[FlopsPoint]:
 def to_csv(points: Sequence[FlopsPoint]) -> str:
     """The points as a CSV file."""
     frame = pd.DataFrame(points).astype({"num_puzzles": "Int64"})
-    frame["flops"] = [f"{flops:.3e}".replace("e+", "e") for flops in frame["flops"]]
+    frame["flops"] = [formats.flops_text(int(flops), 4) for flops in frame["flops"]]
     return formats.to_csv(frame)
 
 

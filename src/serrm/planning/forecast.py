@@ -76,9 +76,8 @@ def flops_by_run(params: Params) -> list[tuple[str, int, int, int, int]]:
     flops = {name: _run_flops(params, "train", name) for name in params.runs}
 
     def in_all(name: str) -> int:
-        profile_and_folder, _, init = params.runs[name].init.rpartition("/")
-        is_of_profile = profile_and_folder == f"{params.profile}/runs" and init in flops
-        return flops[name] + (in_all(init) if is_of_profile else 0)
+        init = params.initial_run(name)
+        return flops[name] + (in_all(init) if init else 0)
 
     return [
         (

@@ -35,9 +35,9 @@ def counts_text(numbers: Iterable[int | None]) -> str:
     return " or ".join(f"{number:,}" for number in sorted(set(filter(None, numbers)))) or DASH
 
 
-def flops_text(flops: int | None) -> str:
-    """FLOPs with two digits, such as "5.0e14"; a dash for none."""
-    return f"{flops:.1e}".replace("e+", "e") if flops else DASH
+def flops_text(flops: int | None, num_digits: int = 2) -> str:
+    """FLOPs with some digits, such as "5.0e14"; a dash for none."""
+    return f"{flops:.{num_digits - 1}e}".replace("e+", "e") if flops else DASH
 
 
 def markdown(frame: pd.DataFrame, style: str = "github") -> str:

@@ -12,7 +12,7 @@ import pandas as pd
 from serrm.inference.settings import HEADLINE_STEPS
 from serrm.models.families import FAMILIES
 from serrm.puzzles.tasks import TASKS
-from serrm.reporting.formats import NOTE_ON_SEEDS, Table
+from serrm.reporting.formats import NOTE_ON_SEEDS, Table, flops_text
 from serrm.reporting.groups import group_notes
 from serrm.reporting.other_tables import OTHER_TABLES
 from serrm.reporting.paper import CANNOT_EXTRAPOLATE, DASH, data_set_name, load_paper, model_name, set_name
@@ -73,9 +73,7 @@ def flops_notes(entries: Sequence[Entry], report: Report) -> list[str]:
             flops_of.setdefault(run.data_set, {})[entry.variant] = total_flops(run, report)
     return [
         f"Training FLOPs on {data_set_name(data_set)} are not equal: "
-        + ", ".join(
-            f"{model_name(variant)} {flops:.2e}".replace("e+", "e") for variant, flops in values.items()
-        )
+        + ", ".join(f"{model_name(variant)} {flops_text(flops, 3)}" for variant, flops in values.items())
         + "."
         for data_set, values in flops_of.items()
         if max(values.values()) > UNEQUAL * min(values.values())
