@@ -97,23 +97,25 @@ def overview_files(root: Path, reports: Mapping[str, "Report"]) -> dict[str, str
     Profile `ci` trains for a few steps, so its scores are compared with those of a commit, not with the paper's. The
     picture needs profile `published`.
     """
-    from serrm.comparing import costs, hard_sudoku
+    from serrm.comparing import costs, hard_sudoku, ideas
     from serrm.comparing.overview import COSTS, PICTURE
     from serrm.comparing.overview import overview as build_overview
 
     reports = {name: report for name, report in reports.items() if name != REGRESSION}
     if not reports:
         raise ValueError(f"{root / 'reports'}: no profile has committed scores and a params file")
-    costs_picture = costs.picture(costs.points(reports))
-    if hard_sudoku.NEEDED_PROFILE not in reports:
+    files = {COSTS: costs.picture(costs.points(reports))}
+    sections, caption = list[str](), None
+    if ideas.PROFILE in reports:
+        rows = ideas.rows(reports[ideas.PROFILE], ideas.read_ideas(root))
+        sections.append(ideas.section(rows))
+        files[ideas.FIGURE] = ideas.picture(rows)
+    if hard_sudoku.NEEDED_PROFILE in reports:
+        points = hard_sudoku.points(reports, root)
+        caption = hard_sudoku.caption(points)
+        files |= {"hard_sudoku.csv": hard_sudoku.to_csv(points), PICTURE: hard_sudoku.picture(points)}
+    else:
         typer.echo(
             f"reports/{PICTURE}: left out, because it needs profile {hard_sudoku.NEEDED_PROFILE}", err=True
         )
-        return {"README.md": build_overview([*reports.values()], None), COSTS: costs_picture}
-    points = hard_sudoku.points(reports, root)
-    return {
-        "README.md": build_overview([*reports.values()], hard_sudoku.caption(points)),
-        "hard_sudoku.csv": hard_sudoku.to_csv(points),
-        PICTURE: hard_sudoku.picture(points),
-        COSTS: costs_picture,
-    }
+    return {"README.md": build_overview([*reports.values()], caption, sections), **files}

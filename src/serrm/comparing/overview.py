@@ -38,8 +38,8 @@ FLOPS: Final = "Training FLOPs"
 Profiles = Mapping[str, tuple[Report, Sequence[Entry]]]
 
 
-def overview(reports: Sequence[Report], caption: str | None) -> str:
-    """The page of at least one report in Markdown, with the picture and its caption, or without both."""
+def overview(reports: Sequence[Report], caption: str | None, studies: Sequence[str] = ()) -> str:
+    """The page of at least one report in Markdown, with further sections, and with the picture and caption if any."""
     tables = [
         scores_section(number, paper_table, reports)
         for number, paper_table in load_paper().score_tables.items()
@@ -54,7 +54,7 @@ def overview(reports: Sequence[Report], caption: str | None) -> str:
         "of the FLOPs of the paper's run. † marks scores that the paper quotes; ↑ and ↓ mean ahead of the paper's "
         "score and behind it, for the same puzzles. The [notes](laptop/tables/notes.md) explain the rest."
     )
-    sections = [f"## The paper's tables\n\n{intro}", *tables, claims_section(reports)]
+    sections = [f"## The paper's tables\n\n{intro}", *tables, claims_section(reports), *studies]
     sections.append(f"## Scores by cost\n\n![{CAPTION}]({COSTS})\n\n{CAPTION}")
     if caption is not None:
         sections.append(

@@ -1,0 +1,187 @@
+"""The table and the figure of profile `ideas`: each published idea against the plain model of the same family.
+
+reports/studies/ideas.csv says for each change of the profile, and each method of test-time compute, what it is and what
+its paper claims.
+"""
+
+import csv
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import Final, NamedTuple
+
+import matplotlib
+import pandas as pd
+from matplotlib.figure import Figure
+
+from serrm.comparing.effects import Group, compare_scores, effects
+from serrm.puzzles.tasks import alphabet
+from serrm.reporting import figures
+from serrm.reporting.formats import flops_text, markdown
+from serrm.reporting.other_tables import searches_of
+from serrm.reporting.paper import DASH, model_name
+from serrm.reporting.results import Report, Score, total_flops, total_seconds
+from serrm.reporting.style import style
+from serrm.scoring.intervals import Difference
+from serrm.scoring.metrics import metrics_of
+from serrm.scoring.schema import Evaluation
+
+PROFILE: Final = "ideas"
+STUDY: Final = "reports/studies/ideas.csv"
+FIGURE: Final = "ideas.svg"
+
+
+class Idea(NamedTuple):
+    """An idea in words, what its paper claims, and the paper's arXiv number; empty where no paper claims anything."""
+
+    text: str
+    claim: str
+    paper: str
+
+
+PLAIN: Final = Idea("Plain model", "", "")
+TITLE: Final = "Ideas of the field"
+TEXT: Final = (
+    "Profile [`ideas`](../docs/experiments/ideas.md) has each idea alone as a change of TRM (RoPE2D, random "
+    "halting) and of SE-RRM, with the same training FLOPs. The learning rates of all rows, the plain models' too, "
+    "were chosen from the same three values on validation puzzles. Solved is the fully solved rate after 16 "
+    "supervision steps, mean ± standard deviation over seeds; a difference has the 95% Welch interval. Seconds are "
+    "those of a training with one thread, beside other work on the machine; steps and GFLOPs are those of all "
+    "attempts at a puzzle. At test time the difference is that of several attempts from one, on the first 256 "
+    "puzzles."
+)
+CAPTION: Final = (
+    "Each idea's fully solved rate minus that of the plain model of the same family, trained with the same FLOPs "
+    "(within 5%), with the 95% interval over seeds. Ideas at test time have the plain models' weights and more steps."
+)
+
+
+class Row(NamedTuple):
+    """An idea with a model of a family; a plain model has no difference."""
+
+    idea: Idea
+    family: str
+    score: Score
+    difference: Difference | None
+    verdict: str
+    num_seeds: int
+    training_flops: float
+    seconds: float | None
+    steps: float
+    """Supervision steps of all attempts at a puzzle, the mean."""
+    flops: float
+    """Of these steps."""
+
+
+def read_ideas(root: Path) -> dict[str, Idea]:
+    """Read the ideas by their change's or method's name. ValueError if a committed file is missing."""
+    path = root / STUDY
+    if not path.is_file():
+        raise ValueError(f"{path}: no such file")
+    with path.open(encoding="utf-8") as file:
+        return {row["change"]: Idea(row["idea"], row["claim"], row["paper"]) for row in csv.DictReader(file)}
+
+
+def rows(report: Report, ideas: Mapping[str, Idea]) -> list[Row]:
+    """Per family the plain model, then its changes, then its methods of test-time compute, in the order of the file."""
+    return [
+        row
+        for key, runs in report.results.items()
+        if key[1] == runs[0].model_info.family
+        for row in _rows_of_family(report, ideas, Group(key, {}, runs))
+    ]
+
+
+def _rows_of_family(report: Report, ideas: Mapping[str, Idea], plain: Group) -> Iterator[Row]:
+    data_set, family = plain.key
+    changes = {
+        variant: (ideas[variant.removeprefix(f"{family}_")], runs)
+        for (name, variant), runs in report.results.items()
+        if name == data_set and variant != family and runs[0].model_info.family == family
+    }
+    groups = [Group((data_set, variant), {}, runs) for variant, (_, runs) in changes.items()]
+    headline_steps = plain.runs[0].scored[plain.runs[0].main_set].headline_steps
+    for effect in effects(plain, groups):
+        if effect.score is not None:
+            variant, runs = effect.group.key[1], effect.group.runs
+            idea, _ = changes.get(variant, (PLAIN, runs))
+            scores = effect.score, effect.difference, effect.verdict
+            yield Row(
+                idea, family, *scores, *_training(report, runs), *_inference(report, runs, headline_steps)
+            )
+    for (name, variant, method), searches in searches_of(report).items():
+        if (name, variant) == plain.key and method in ideas:
+            first, last = searches[0], searches[-1]
+            metric = metrics_of(plain.runs[0].task)[plain.runs[0].main_metric]
+            scores = last.score, *compare_scores(first.score, last.score, metric)
+            yield Row(
+                ideas[method], family, *scores, *_training(report, plain.runs), last.mean_steps, last.flops
+            )
+
+
+def _training(report: Report, runs: Sequence[Evaluation]) -> tuple[int, float, float | None]:
+    """Seeds, mean training FLOPs and mean seconds; no seconds if one was not measured."""
+    seconds = [total_seconds(run, report) for run in runs]
+    known = [number for number in seconds if number is not None]
+    mean = fmean(known) if len(known) == len(seconds) else None
+    return len(runs), fmean(total_flops(run, report) for run in runs), mean
+
+
+def _inference(report: Report, runs: Sequence[Evaluation], steps: int) -> tuple[float, float]:
+    """Steps of one attempt and their FLOPs."""
+    run = runs[0]
+    num_symbols = alphabet(run.task, run.data.side).num_symbols
+    count = report.flops[run.data_set, run.variant]
+    return steps, steps * count(num_symbols=num_symbols, num_positions=run.data.side**2)
+
+
+def section(found: Sequence[Row]) -> str:
+    """The table in Markdown below a heading, with the figure."""
+    lines = [
+        {
+            "Idea": row.idea.text,
+            "Model": model_name(row.family),
+            "Its paper claims": _claim(row.idea),
+            "Solved": f"{row.score.value:.1f}" + ("" if row.score.sd is None else f" ± {row.score.sd:.1f}"),
+            "Difference (95%)": DASH if row.difference is None else f"{row.difference}",
+            "Verdict": row.verdict,
+            "Seeds": row.num_seeds,
+            "Training FLOPs": flops_text(round(row.training_flops)),
+            "Seconds": DASH if row.seconds is None else f"{row.seconds:.0f}",
+            "Steps": f"{row.steps:.1f}",
+            "GFLOPs": f"{row.flops / 1e9:.2g}",
+        }
+        for row in found
+    ]
+    return f"## {TITLE}\n\n{TEXT}\n\n{markdown(pd.DataFrame(lines))}\n\n![{CAPTION}]({FIGURE})\n\n{CAPTION}"
+
+
+def _claim(idea: Idea) -> str:
+    return f"{idea.claim} ([{idea.paper}](https://arxiv.org/abs/{idea.paper}))" if idea.paper else DASH
+
+
+def picture(found: Sequence[Row]) -> str:
+    """Differences with their intervals, a line per idea and a colour per family, as an SVG document."""
+    effects_of = [row for row in found if row.difference is not None]
+    texts = list(dict.fromkeys(row.idea.text for row in effects_of))
+    families = list(dict.fromkeys(row.family for row in effects_of))
+    with matplotlib.rc_context(figures.LOOK):
+        figure = Figure(figsize=(10.8, 0.42 * len(texts) + 1.6), layout="constrained")
+        axes = figure.subplots()
+        for row in effects_of:
+            assert row.difference is not None
+            value, low, high = row.difference
+            colour, marker = style(row.family)
+            height = texts.index(row.idea.text) + 0.24 * (
+                families.index(row.family) - (len(families) - 1) / 2
+            )
+            axes.plot([low, high], [height, height], color=colour, linewidth=1.6)
+            axes.plot(value, height, marker, color=colour, markersize=6)
+        for family in families:
+            colour, marker = style(family)
+            axes.plot([], [], marker, color=colour, label=model_name(family))
+        axes.axvline(0, color=figures.MUTED, linewidth=1)
+        axes.set_yticks(range(len(texts)), texts)
+        axes.invert_yaxis()
+        axes.set_xlabel("Difference of the fully solved rate from the plain model (points)")
+        return figures.svg_text(figures.framed(figure, TITLE, CAPTION))
