@@ -35,6 +35,7 @@ MODELS: dict[str, dict[str, Any]] = {
     "se_rrm": {"task_types": "factored", "layers": 1, "h_cycles": 1},
     "trm": {**TRM, "attention_dropout": 0.0},
     "hrm": HRM,
+    "noisy_starts": {**TRM, "attention_dropout": 0.0, "starts": 2, "start_noise": 0.5},
 }
 SUDOKU = TASKS["sudoku"]
 Tokens = np.ndarray[Any, Any]
@@ -59,9 +60,9 @@ def questions() -> Tokens:
 
 
 def reference(
-    model: RecurrentModel, question: Tokens, task_type: int, task: Task, limits: Limits
+    model: RecurrentModel, number: int, question: Tokens, task_type: int, task: Task, limits: Limits
 ) -> tuple[bool, int, int, list[int]]:
-    """Verified or not, steps, attempts and answer of one puzzle, all by itself."""
+    """Verified or not, steps, attempts and answer of one puzzle by its number, all by itself."""
     waiting: list[tuple[float, int, Tokens]] = [(0.0, 0, question)]
     steps = attempts = 0
     answer: list[int] = []
@@ -73,7 +74,10 @@ def reference(
         predictions: list[list[int]] = []
         tokens = torch.from_numpy(asked.astype(np.int64))[None]
         vectors = model.task_vectors(torch.tensor([task_type]))
-        for _, output in predict(model, tokens, SYMBOLS, range(1, depth + 1), task_vectors=vectors):
+        steps_of_attempt = range(1, depth + 1)
+        for _, output in predict(
+            model, tokens, SYMBOLS, steps_of_attempt, task_vectors=vectors, first=number
+        ):
             predictions.append(symbols_of(output.logits)[0].tolist())
             steps += 1
             if task.verify is not None and task.verify(question[None], symbols_of(output.logits))[0]:
@@ -131,7 +135,7 @@ def test_a_search_is_what_every_puzzle_finds_by_itself(
     }
     assert sorted(found) == list(range(NUM))
     for n, question in enumerate(questions):
-        each, expected = found[n], reference(model, question, n % 3, task, limits)
+        each, expected = found[n], reference(model, n, question, n % 3, task, limits)
         assert each.answer is not None
         assert (each.is_verified, each.steps, each.attempts, each.answer.tolist()) == expected
         assert each.steps <= limits.budget and each.seconds > 0

@@ -63,7 +63,7 @@ class Search:
     The answer is the verified one, else that of the first attempt. `certainty` holds the certainty of every cell of the
     answer, and `history` the predictions of its attempt. `seconds` is the puzzle's share of the time of its batches. An
     attempt takes the likeliest filling of the queue and begins with the model's initial state. `key` is the caller's
-    number of the puzzle, which the search does not read.
+    number of the puzzle, by which noise of the initial state is drawn.
     """
 
     key: int
@@ -165,10 +165,12 @@ def search(
             else:
                 yield puzzle
         if new:
-            initial = model.initial_state(len(new), len(new[0].filling), num_symbols, dtype)
-            state = (
-                tuple(torch.cat(parts) for parts in zip(state, initial, strict=True)) if active else initial
-            )
+            states = [state] if active else []
+            states += [
+                model.initial_state(1, len(puzzle.filling), num_symbols, dtype, first=puzzle.key)
+                for puzzle in new
+            ]
+            state = tuple(torch.cat(parts) for parts in zip(*states, strict=True))
         batch = active + new
         if not batch:
             return
