@@ -4,6 +4,7 @@ python docs/params_reference.py           # the same as `make docs`
 """
 
 import inspect
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import NoneType
@@ -21,13 +22,12 @@ from serrm.puzzles.tasks import TASKS
 PAGE = Path(__file__).with_name("params.md")
 HEAD = """# Reference of params.yaml
 
-Written by `make docs` from the settings classes; do not edit. params.yaml and the files in `profiles/` have this form.
-`profile` names the folders `data/<profile>` and `reports/<profile>`; the other keys are the sections below and
-`fidelity` ([its switches](fidelity.md)). A run's name is `<data_set>-<variant>-s<number>`, the number usually the seed;
-runs of a variant differ in the seed alone.
+Written by `make docs`; do not edit. params.yaml and the files in `profiles/` have this form. `profile` names the
+folders `data/<profile>` and `reports/<profile>`; the other keys are the sections below and `fidelity` ([its
+switches](fidelity.md)). A run's name is `<data_set>-<variant>-s<number>`; runs of a variant differ in the seed alone.
 Three levels are merged, and the later one wins: `models.<model>`, `recipes.<data_set>.<model>`, which may hold `model`
 and `arrays` too, the `changes` of a run. Keys without a default are required. Names in parentheses are the only models,
-sources or tasks that have the key; `arc_agi_1` stands for `arc_agi_2` too.
+sources or tasks that have the key and the keys inside it; `arc_agi_1` stands for `arc_agi_2` too.
 """
 TAGS = {  # fields that choose one of several classes, and so have no text in any of them
     "family": "Architecture.",
@@ -76,7 +76,7 @@ def section(title: str, kinds: Mapping[str, type[BaseModel]], depth: int = 2) ->
     """A heading and a table of the keys of classes. Keys that only some of them have name these."""
     rows: dict[
         tuple[str, str, str], list[tuple[str, str]]
-    ] = {}  # by key, default and text: values and who has them
+    ] = {}  # by key, default, text: values and who has them
     for label, kind in kinds.items():
         for key, words, default, text in table(kind, "", depth):
             rows.setdefault((key, default, text), []).append((words, label))
@@ -84,8 +84,16 @@ def section(title: str, kinds: Mapping[str, type[BaseModel]], depth: int = 2) ->
     for (key, default, text), having in rows.items():
         words = ", ".join(dict.fromkeys(word for words, _ in having for word in words.split(", ")))
         labels = list(dict.fromkeys(label for _, label in having))
-        only = f"({', '.join(f'`{label}`' for label in labels)}) " if len(labels) < len(kinds) else ""
+        is_common = len(labels) == len(kinds) or "." in key  # a key inside another one stands below that one
+        only = "" if is_common else f"({', '.join(f'`{label}`' for label in shorten(labels, kinds))}) "
         yield f"| `{key}` | {words}{default and f' ({default})'} | {only}{text} |"
+
+
+def shorten(labels: list[str], kinds: Mapping[str, type[BaseModel]]) -> Iterator[str]:
+    """Replace all the sources of a task, such as `sudoku hub`, by the task."""
+    for task in dict.fromkeys(label.partition(" ")[0] for label in labels):
+        sources = {label for label in kinds if label.partition(" ")[0] == task}
+        yield from [task] if sources <= set(labels) else [label for label in labels if label in sources]
 
 
 def table(kind: type[BaseModel], parent: str, depth: int) -> Iterator[tuple[str, str, str, str]]:
@@ -132,7 +140,7 @@ def values(annotation: Any, metadata: Any = ()) -> str:
     if get_origin(annotation) is Literal:
         text = ", ".join(f"`{part}`" for part in parts)
     elif get_origin(annotation) is tuple:
-        text = f"list of {values(parts[0])}"
+        text = "list of " + re.sub(r"\b(integer|number|mapping)\b", r"\1s", values(parts[0]))
     elif get_origin(annotation) is dict or list(classes(annotation)):
         return "mapping"
     elif hasattr(annotation, "__metadata__"):
@@ -148,7 +156,10 @@ def values(annotation: Any, metadata: Any = ()) -> str:
         )
     signs = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
     pairs = [(sign, getattr(each, name, None)) for name, sign in signs.items() for each in metadata]
-    return " ".join([text, *(f"{sign} {bound:g}" for sign, bound in pairs if isinstance(bound, int | float))])
+    bounds = [(sign, bound) for sign, bound in pairs if isinstance(bound, int | float)]
+    if (">", 0) in bounds:
+        text, bounds = f"positive {text}", [pair for pair in bounds if pair != (">", 0)]
+    return " ".join([text, *(f"{sign} {bound:g}" for sign, bound in bounds)])
 
 
 def plain(value: Any) -> str:
