@@ -157,12 +157,6 @@ def test_a_score_that_only_some_seeds_have_gets_no_line() -> None:
     assert [line.metric for line in result.lines] == ["fsr"]
 
 
-def test_headline_steps_are_those_of_the_variants_first_seeds() -> None:
-    """Also where the names of the runs differ."""
-    result = compared(revision("old", run(100)), revision("new", run(100, seed=1, headline_steps=8)))
-    assert result.headline_changes == {("sudoku-trm-s1", "9x9"): (16, 8, 8)}
-
-
 def test_a_refused_set_of_one_side_is_a_difference() -> None:
     refused = {"status": "cannot_extrapolate", "side": 16, "reason": "too large"}
     sides = [
@@ -225,15 +219,12 @@ def test_the_summary_counts_and_the_data_hold_every_number() -> None:
     assert len(as_json(result, has_all=True)["scores"]) == 2
 
 
-def test_different_headline_steps_are_named_and_compared_at_common_steps() -> None:
+def test_different_headline_steps_are_compared_at_common_steps_and_named() -> None:
     result = comparison_of(run(100), run(100, headline_steps=8))
-    assert result.headline_changes == {("sudoku-trm-s0", "9x9"): (16, 8, 8)}
-    assert [line.steps for line in result.lines] == [8]
-    assert not result.is_same and "headline" in summary(result)
+    assert [(line.steps, line.metric_name) for line in result.lines] == [(8, "FSR, 8 steps")]
     steps = {32: {"fsr": 0.5, "fsr_lo": 0.4, "fsr_hi": 0.6}}
     apart = comparison_of(run(100), run(100, headline_steps=32, steps=steps, solved=None))
-    assert apart.headline_changes == {("sudoku-trm-s0", "9x9"): (16, 32, None)} and not apart.lines
-    assert as_json(apart)["headline_steps"][0]["compared"] is None
+    assert not apart.lines and not apart.is_same
 
 
 def test_the_study_of_seeds_has_the_settings_of_the_default() -> None:

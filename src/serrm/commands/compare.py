@@ -10,6 +10,7 @@ import typer
 from serrm.core.project import find_root
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.table import Table
 
     from serrm.comparing.comparison import Comparison, Line
@@ -147,18 +148,9 @@ def _print_effects(rows: "Sequence[Effect]", if_empty: str, remarks: Sequence[st
     if is_json:
         typer.echo(json.dumps(as_json(rows), indent=2, ensure_ascii=False))
         return
-    from serrm.drawing.terminal import console
-
-    screen, texts = console(), as_rows(rows)
-    if not screen.is_terminal:
-        screen.width = WIDE
+    screen, texts = _screen(), as_rows(rows)
     if texts:
-        from rich.box import SIMPLE_HEAD
-        from rich.table import Table
-
-        table = Table(box=SIMPLE_HEAD, pad_edge=False)
-        for name in texts[0]:
-            table.add_column(name, overflow="fold")
+        table = _table(*texts[0])
         for row in texts:
             table.add_row(*row.values())
         screen.print(table)
@@ -166,71 +158,77 @@ def _print_effects(rows: "Sequence[Effect]", if_empty: str, remarks: Sequence[st
         screen.print(text, markup=False, soft_wrap=True)
 
 
+def _screen() -> "Console":
+    """Open the terminal; off a terminal, lines are so wide that no line of a table is folded."""
+    from serrm.drawing.terminal import console
+
+    screen = console()
+    if not screen.is_terminal:
+        screen.width = WIDE
+    return screen
+
+
+def _table(*names: str) -> "Table":
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for name in names:
+        table.add_column(name, overflow="fold")
+    return table
+
+
 def print_comparison(comparison: "Comparison", root: Path, *, has_all: bool) -> None:
     """Print the summary, settings that differ, the table of scores and its notes."""
     from serrm.comparing.changes import in_lines
     from serrm.comparing.comparison import summary
-    from serrm.drawing.terminal import console
 
-    screen, lines = console(), list(comparison.lines) if has_all else comparison.changed
-    if not screen.is_terminal:
-        screen.width = WIDE
-    for text in (
+    screen = _screen()
+    remarks = [
         summary(comparison),
         *comparison.first.remarks,
         *comparison.second.remarks,
         *in_lines(comparison.setting_changes),
         *comparison.not_seeds,
-    ):
+    ]
+    for text in remarks:
         screen.print(text, markup=False, soft_wrap=True)
-    if lines:
-        screen.print(scores_table(comparison, lines, has_steps=has_all))
+    if lines := comparison.lines if has_all else comparison.changed:
+        screen.print(scores_table(comparison, lines))
     for text in notes(comparison, root):
         screen.print(text, markup=False, soft_wrap=True)
 
 
-def scores_table(comparison: "Comparison", lines: "Sequence[Line]", *, has_steps: bool) -> "Table":
-    """The scores, rates in percent, with their differences; an asterisk marks intervals of independent samples."""
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-
+def scores_table(comparison: "Comparison", lines: "Sequence[Line]") -> "Table":
+    """Tabulate scores, rates in percent, with their differences; * marks intervals of independent samples."""
     from serrm.comparing.comparison import ONLY_FIRST, ONLY_SECOND
-    from serrm.comparing.effects import SAME, UNKNOWN
+    from serrm.comparing.effects import SAME, UNKNOWN, score_text
     from serrm.reporting.paper import set_name
 
     names = [comparison.first.name, comparison.second.name]
     if max(map(len, names)) > LONG_NAME:
         names = ["the first", "the second"]
     verdicts = {ONLY_FIRST: f"only in {names[0]}", ONLY_SECOND: f"only in {names[1]}"}
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for name in ("run", "set", "metric"):
-        table.add_column(name, overflow="fold")
+    table = _table("run", "set", "metric")
     for name in names:
         table.add_column(name, justify="right", overflow="fold")
     table.add_column("difference (95%)", no_wrap=True)
     table.add_column("verdict", no_wrap=True)
     for line in lines:
-        metric = f"{line.metric_name}, {line.steps} steps" if has_steps else line.metric_name
-        scores = [
-            "—"
-            if score is None
-            else f"{score.value:.2f}" + ("" if score.sd is None else f" ± {score.sd:.2f}")
-            for score in (line.first, line.second)
-        ]
+        scores = [score_text(score) for score in (line.first, line.second)]
         mark = "" if line.are_pairs or line.verdict == UNKNOWN else "*"  # the note is on intervals
         difference = "" if line.difference is None or line.verdict == SAME else f"{line.difference}{mark}"
         word = verdicts.get(line.verdict, line.verdict)
-        table.add_row(line.run, set_name(line.set), metric, *scores, difference, word)
+        table.add_row(line.run, set_name(line.set), line.metric_name, *scores, difference, word)
     return table
 
 
 def notes(comparison: "Comparison", root: Path) -> Iterator[str]:
-    """Remarks beneath the table: what intervals do not cover, and what else differs."""
+    """Yield remarks beneath the table: what intervals do not cover, and what else differs."""
     from serrm.comparing.effects import UNKNOWN
-    from serrm.comparing.seeds import seed_spreads
+    from serrm.comparing.seeds import STUDY, seed_scores
     from serrm.reporting.paper import set_name
 
-    yield from _headline_changes(comparison)
     changed = [line for line in comparison.different if line.verdict != UNKNOWN]  # the notes are on intervals
     if not all(line.are_pairs for line in changed):
         yield (
@@ -239,33 +237,15 @@ def notes(comparison: "Comparison", root: Path) -> Iterator[str]:
         )
     if single := [line for line in changed if line.num_seeds == 1]:
         yield "With one seed, the interval does not cover the noise of training, which other seeds would show."
-        main = {line.key: line for line in single if line.is_main}
-        for spread in seed_spreads(root, comparison.second.profile, main):
-            line = main[spread.key]
+        scores_of = seed_scores(root, comparison.second.profile)
+        for line in [line for line in single if line.is_main and line.key in scores_of]:
+            scores = scores_of[line.key]
             yield (
-                f"Between {spread.num_seeds} seeds of {'-'.join(spread.key)}, {line.metric_name} on "
-                f"{set_name(line.set)} differs by up to {spread.points:.2f} points ({spread.source})."
+                f"Between {len(scores)} seeds of {'-'.join(line.key)}, {line.metric_name} on {set_name(line.set)} "
+                f"differs by up to {max(scores) - min(scores):.2f} points ({STUDY})."
             )
     for revision, names in zip((comparison.first, comparison.second), comparison.only, strict=True):
         if names:
             more = len(names) - NUM_NAMES
             parts = [*names[:NUM_NAMES], *([f"{more} more"] if more > 0 else [])]
             yield f"Only in {revision.name}: {'; '.join(parts)}."
-
-
-def _headline_changes(comparison: "Comparison") -> Iterator[str]:
-    """One line per pair of headline steps that differ; runs and sets with the same pair share a line."""
-    names: dict[tuple[int, int, int | None], list[str]] = {}
-    for (run, of_set), steps in comparison.headline_changes.items():
-        names.setdefault(steps, []).append(f"{run} {of_set}")
-    for (first, second, common), subjects in names.items():
-        subject = ", ".join(subjects) if len(subjects) <= NUM_NAMES else f"{len(subjects)} sets of runs"
-        end = (
-            "they are not compared, because neither has scores after the other's number"
-            if common is None
-            else f"compared after {common}"
-        )
-        yield (
-            f"The headline of {subject} is after {first} steps in {comparison.first.name} and after {second} in "
-            f"{comparison.second.name}; {end}."
-        )

@@ -43,19 +43,18 @@ def shared_settings(settings: Mapping[str, Any], name: str) -> dict[str, Any]:
     return shared
 
 
-def not_seeds(revision: Revision) -> dict[Key, dict[str, list[Change]]]:
-    """The variants whose runs differ in more than the seed, with each such run's changes from the variant's first."""
+def not_seeds(revision: Revision) -> dict[Key, list[str]]:
+    """Find the variants whose runs differ in more than the seed, with a line per run that differs from the first."""
     first: dict[Key, tuple[str, dict[str, Any]]] = {}
-    different: dict[Key, dict[str, list[Change]]] = {}
+    lines: dict[Key, list[str]] = {}
     for name, run in revision.runs.items():
-        key, settings = (run.data_set, run.variant), revision.settings.get(name, {})
-        if settings:
-            shared = shared_settings(settings, run.name)
-            if differing := changes(first.setdefault(key, (name, shared))[1], shared):
-                different.setdefault(key, {})[f"{first[key][0]} and {name} are no seeds of one variant"] = (
-                    differing
-                )
-    return different
+        key = run.data_set, run.variant
+        if settings := shared_settings(revision.settings.get(name, {}), run.name):
+            first_name, first_settings = first.setdefault(key, (name, settings))
+            if differing := changes(first_settings, settings):
+                subject = f"{first_name} and {name} are no seeds of one variant"
+                lines.setdefault(key, []).append(f"{subject}: {_changes_text(differing)}")
+    return lines
 
 
 def seeds_of_variants(revision: Revision, split: Collection[Key] = ()) -> dict[Key, list[Evaluation]]:
@@ -73,16 +72,20 @@ def variant_of(revision: Revision, name: str, split: Collection[Key]) -> Key:
     return (run.data_set, name.removeprefix(f"{run.data_set}-")) if key in split else key
 
 
-def in_lines(by_run: Mapping[str, Sequence[str]]) -> list[str]:
-    """One line per run whose settings differ; runs with the same changes share one."""
+def in_lines(changes_by_run: Mapping[str, Sequence[str]]) -> list[str]:
+    """Write one line per run whose settings differ; runs with the same changes share one."""
     runs_by_text: dict[str, list[str]] = {}
-    for name, settings in by_run.items():
-        texts = list(settings[:NUM_CHANGES])
-        if len(settings) > NUM_CHANGES:
-            texts.append(f"and {len(settings) - NUM_CHANGES} more")
-        runs_by_text.setdefault("; ".join(texts), []).append(name)
-    lines = []
-    for text, runs in runs_by_text.items():
-        subject = ", ".join(runs) if len(runs) <= NUM_CHANGES else f"{len(runs)} runs"
-        lines.append(f"{subject}: {text}")
-    return lines
+    for name, settings in changes_by_run.items():
+        runs_by_text.setdefault(_changes_text(settings), []).append(name)
+    return [
+        f"{', '.join(runs) if len(runs) <= NUM_CHANGES else f'{len(runs)} runs'}: {text}"
+        for text, runs in runs_by_text.items()
+    ]
+
+
+def _changes_text(settings: Sequence[Change | str]) -> str:
+    """Write changes on a line, of many only the first ones."""
+    texts = [str(change) for change in settings[:NUM_CHANGES]]
+    if len(settings) > NUM_CHANGES:
+        texts.append(f"and {len(settings) - NUM_CHANGES} more")
+    return "; ".join(texts)

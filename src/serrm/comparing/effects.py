@@ -201,7 +201,7 @@ def as_rows(rows: Sequence[Effect]) -> list[dict[str, str]]:
             "run": "-".join(row.group.key),
             "change": _changes_text(row, names),
             "seeds": f"{len(row.group.runs)}",
-            "score": "—" if row.score is None else score_text(row.score),
+            "score": score_text(row.score),
             "difference (95%)": "" if row.difference is None or row.verdict == SAME else f"{row.difference}",
             "verdict": row.verdict,
         }
@@ -226,8 +226,10 @@ def _changes_text(row: Effect, names: Mapping[str, str]) -> str:
     return ", ".join(texts)
 
 
-def score_text(value: Score) -> str:
-    """Format a score, such as "61.20 ± 1.10", or with one seed "61.33"."""
+def score_text(value: Score | None) -> str:
+    """Format a score, such as "61.20 ± 1.10", or with one seed "61.33"; a dash for none."""
+    if value is None:
+        return "—"
     return f"{value.value:.2f}" + ("" if value.sd is None else f" ± {value.sd:.2f}")
 
 

@@ -8,7 +8,6 @@ commas are one revision with the runs of all, such as the seeds of a sweep's poi
 import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -81,7 +80,7 @@ def read_revision(root: Path, name: str = WORKSPACE, profile: str | None = None)
         return _revision(name, name, runs, _params(root, name))
     commit = find_commit(root, name)
     profile = profile or active_profile(root, name)
-    return _revision(name, profile, scores_at(root, commit, profile, name), _params_at(root, commit, profile))
+    return _revision(name, profile, scores_at(root, commit, profile, name), _params(root, profile, commit))
 
 
 def _revision(name: str, profile: str, runs: dict[str, Evaluation], params: Values) -> Revision:
@@ -151,13 +150,10 @@ def active_profile(root: Path, name: str = WORKSPACE) -> str:
     UnknownRevision if there is no such revision, or if its params.yaml has no profile.
     """
     name = name.partition(",")[0]
-    if name == WORKSPACE:
-        params = read_yaml(root / PARAMS)
-    elif Layout(name, root).metrics.is_file():
+    if name != WORKSPACE and Layout(name, root).metrics.is_file():
         return name
-    else:
-        params = _yaml_at(root, find_commit(root, name), PARAMS)
-    profile = params.get("profile") if isinstance(params, dict) else None
+    commit = "" if name == WORKSPACE else find_commit(root, name)
+    profile = _values_of(root, PARAMS, commit).get("profile")
     if not isinstance(profile, str):
         raise UnknownRevision(f"{name}: {PARAMS} names no profile")
     return profile
@@ -167,7 +163,7 @@ def find_commit(root: Path, name: str) -> str:
     """The commit of a git revision or of a DVC experiment.
 
     Several experiments may have one name if they started from different commits; the one from HEAD is preferred.
-    UnknownRevision, with similar names, if there is none, or if an experiment's name is ambiguous.
+    UnknownRevision if there is none, or if an experiment's name is ambiguous.
     """
     if fault := git_fault(root):
         raise UnknownRevision(f"{name!r} is no profile with results, and {fault}")
@@ -183,19 +179,10 @@ def find_commit(root: Path, name: str) -> str:
         raise UnknownRevision(
             f"several DVC experiments are called {name}, started from {starts}: give the commit of one"
         )
-    close = " or ".join(get_close_matches(name, known_names(root), n=3))
     kinds = "no profile with results, commit, branch, tag or DVC experiment"
     if git(root, "rev-parse", "--is-shallow-repository") == "true":
         kinds += " of this shallow clone, which `git fetch --unshallow` completes"
-    raise UnknownRevision(f"{name!r} is {kinds}" + (f"; did you mean {close}?" if close else ""))
-
-
-def known_names(root: Path) -> list[str]:
-    """Names of revisions: the workspace, profiles with results, branches, tags and DVC experiments."""
-    refs = git(root, "for-each-ref", "--format=%(refname:short)", "refs/heads", "refs/tags", "refs/remotes")
-    profiles = (path.parent.name for path in root.glob(f"reports/*/{METRICS_FILE}"))
-    of_dvc = (experiment for _, experiment, _ in experiments(root))
-    return [*dict.fromkeys([WORKSPACE, "HEAD", *profiles, *refs.split(), *of_dvc])]
+    raise UnknownRevision(f"{name!r} is {kinds}")
 
 
 def experiments(root: Path) -> Iterator[tuple[str, str, str]]:
@@ -211,17 +198,17 @@ def _read_workspace(root: Path, profile: str) -> Revision:
     A run without such scores is in `stale` with the scores that there are.
     """
     layout, params = Layout(profile, root), _params(root, profile)
+    runs_of_params = params.get("runs") or {}
+    is_active = _values_of(root, PARAMS).get("profile") == profile
     gathered = read_profile_scores(layout.metrics).runs if layout.metrics.is_file() else {}
-    names = dict.fromkeys((*gathered, *(params.get("runs") or {} if is_active(root, profile) else {})))
-    written = {
-        name: read_evaluation(path)
-        for name in params.get("runs") or {}
-        if (path := layout.scores / f"{name}.json").is_file()
-    }
+    names = dict.fromkeys((*gathered, *(runs_of_params if is_active else {})))
+    paths = {name: layout.scores / f"{name}.json" for name in runs_of_params}
+    written = {name: read_evaluation(path) for name, path in paths.items() if path.is_file()}
     metrics, scores = (os.path.relpath(path, root) for path in (layout.metrics, layout.scores))
     if not gathered and not written:
         raise UnknownRevision(f"{WORKSPACE} has neither {metrics} nor {scores}: `dvc repro` makes them")
-    changed, runs, stale = _changed_runs(root, params), dict[str, Evaluation](), dict[str, str]()
+    changed = _changed_runs(root, params) if is_active else []
+    runs, stale = dict[str, Evaluation](), dict[str, str]()
     for name in names:
         candidates = [side[name] for side in (written, gathered) if name in side]
         if (layout.runs / name).is_dir():
@@ -249,11 +236,6 @@ def _read_workspace(root: Path, profile: str) -> Revision:
     return _revision(WORKSPACE, profile, runs, params)._replace(remarks=tuple(remarks), stale=stale)
 
 
-def is_active(root: Path, profile: str | None) -> bool:
-    """True if params.yaml is of a profile."""
-    return bool(value_at(read_yaml(root / PARAMS), ("profile",)) == profile)
-
-
 def is_of_checkpoint(scores: Evaluation, checkpoint: Path) -> bool:
     """True if scores are of the weights in a folder, which an unfinished checkpoint may lack."""
     try:
@@ -264,10 +246,7 @@ def is_of_checkpoint(scores: Evaluation, checkpoint: Path) -> bool:
 
 def _changed_runs(root: Path, params: Values) -> list[str]:
     """The runs whose stages, or those of their data, have other values of params.yaml in dvc.lock than in `params`."""
-    lock = read_yaml(root / LOCK) if (root / LOCK).is_file() else {}
-    if not is_active(root, params.get("profile")) or not isinstance(lock, dict):
-        return []
-    stages = lock.get("stages", {})
+    stages = _values_of(root, LOCK).get("stages", {})
     changed = {
         name
         for name, stage in stages.items()
@@ -297,28 +276,22 @@ def _few(names: Collection[str]) -> str:
     return ", ".join(names) if len(names) <= 4 else f"{len(names)} runs"
 
 
-def _params(root: Path, profile: str) -> Values:
-    """The params file of a profile in the working tree; empty if there is none."""
-    for path in (root / PARAMS, root / PROFILES / f"{profile}.yaml"):
-        values = read_yaml(path) if path.is_file() else None
-        if isinstance(values, dict) and values.get("profile") == profile:
-            return values
-    return {}
-
-
-def _params_at(root: Path, commit: str, profile: str) -> Values:
-    """The params file of a profile in a commit; empty if there is none."""
+def _params(root: Path, profile: str, commit: str = "") -> Values:
+    """Read the params file of a profile in the working tree or a commit; empty if there is none."""
     for path in (PARAMS, f"{PROFILES}/{profile}.yaml"):
-        values = _yaml_at(root, commit, path)
+        values = _values_of(root, path, commit)
         if values.get("profile") == profile:
             return values
     return {}
 
 
-def _yaml_at(root: Path, commit: str, path: str) -> Values:
-    """A YAML file in a commit; empty if the file is missing or not a mapping."""
+def _values_of(root: Path, path: str, commit: str = "") -> Values:
+    """Read a YAML file of the working tree or a commit; empty if it is missing or not a mapping."""
     try:
-        values = yaml.safe_load(read_committed(root, commit, path) or "")
+        if commit:
+            values = yaml.safe_load(read_committed(root, commit, path) or "")
+        else:
+            values = read_yaml(root / path) if (root / path).is_file() else {}
     except yaml.YAMLError:
         return {}
     return values if isinstance(values, dict) else {}

@@ -3,7 +3,6 @@
 The seeds of a point may be experiments with one run (`-S runs.RUN.seed=0,1`), runs of one experiment, or both.
 """
 
-from collections import Counter
 from collections.abc import Mapping
 from fnmatch import fnmatch
 from pathlib import Path
@@ -13,7 +12,6 @@ from serrm.comparing.changes import shared_settings
 from serrm.comparing.effects import Effect, Group, composed, effects
 from serrm.comparing.revisions import UnknownRevision, experiments, find_commit, read_revision
 from serrm.core.differences import value_text
-from serrm.core.project import git
 from serrm.reporting.results import Key
 from serrm.scoring.schema import Evaluation
 
@@ -37,7 +35,10 @@ def sweep(
     matching = [(commit, name) for commit, name, _ in experiments(root) if fnmatch(name, pattern)]
     names = [name for commit, name in matching if commit == start]
     if not names:
-        raise UnknownRevision(_no_experiment(root, pattern, base, Counter(commit for commit, _ in matching)))
+        others = "".join(
+            f"; some start from {commit[:7]}: add --rev {commit[:7]}" for commit, _ in matching[:1]
+        )
+        raise UnknownRevision(f"no DVC experiment from {base} is named {pattern}{others}")
     runs: dict[Key, list[Entry]] = {}
     for name in (base, *sorted(names, key=_in_order)):
         try:
@@ -54,15 +55,6 @@ def sweep(
         if points := _points(key, entries):
             rows += effects(points[0], points[1:], metric, of_set)
     return rows
-
-
-def _no_experiment(root: Path, pattern: str, base: str, starts: Mapping[str, int]) -> str:
-    """The message that no experiment matches, with the commits from which matching ones start."""
-    message = f"no DVC experiment from {base} is named {pattern}"
-    for commit, num in starts.items():
-        title = git(root, "log", "-1", "--format=%s", commit)
-        message += f"; {num} started from {commit[:7]} ({title}): add --rev {commit[:7]}"
-    return message if starts else f"{message}; `dvc exp list --all-commits` lists them"
 
 
 def _in_order(name: str) -> tuple[str, int]:
