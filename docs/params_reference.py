@@ -1,4 +1,4 @@
-"""Write docs/params.md: every key of params.yaml and machine.yaml, from the fields of settings and their docstrings.
+"""Write docs/params.md: every key of params.yaml, from the fields of settings and their docstrings.
 
 python docs/params_reference.py           # the same as `make docs`
 """
@@ -22,9 +22,10 @@ from serrm.puzzles.tasks import TASKS
 PAGE = Path(__file__).with_name("params.md")
 HEAD = """# Reference of params.yaml
 
-Written by `make docs`; do not edit. params.yaml and the files in `profiles/` have this form. `profile` names the
-folders `data/<profile>` and `reports/<profile>`; the other keys are the sections below and `fidelity` ([its
-switches](fidelity.md)). A run's name is `<data_set>-<variant>-s<number>`; runs of a variant differ in the seed alone.
+Written by `make docs`; do not edit. params.yaml and the files in `profiles/` have this form; machine.yaml explains its
+own keys. `profile` names the folders `data/<profile>` and `reports/<profile>`; the other keys are the sections below
+and `fidelity` ([its switches](fidelity.md)). A run's name is `<data_set>-<variant>-s<number>`; runs of a variant differ
+in the seed alone.
 Three levels are merged, and the later one wins: `models.<model>`, `recipes.<data_set>.<model>`, which may hold `model`
 and `arrays` too, the `changes` of a run. Keys without a default are required. Names in parentheses are the only models,
 sources or tasks that have the key and the keys inside it; `arc_agi_1` stands for `arc_agi_2` too.
@@ -63,7 +64,6 @@ def page() -> str:
     lines += section("Scoring: `data_sets.<data_set>.evaluate`", {"": evaluate})
     lines += section("Further test set: `tests.<name>`", {"": config.FileTests})
     lines += section("Run: `runs.<run>`", {"": config.RunSection})
-    lines += section("Execution: `machine.yaml`", {"": config.Execution})
     return "\n".join(lines) + "\n"
 
 
