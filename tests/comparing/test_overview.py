@@ -100,29 +100,29 @@ def test_every_point_of_ours_names_a_committed_file_and_every_other_its_source(m
 def test_the_estimates_of_the_peers_are_what_their_settings_give():
     """TRM with Muon: 8,000 steps of batch 384, 6 × 9 cycles; LDT: width 128, 4 layers, 16 loops, batch 512."""
     with (ROOT / FOLDER / "peers.csv").open(encoding="utf-8") as file:
-        estimates = {
-            row["system"].partition(",")[2]: float(row["training FLOPs"]) for row in csv.DictReader(file)
-        }
+        estimates = {row["system"]: float(row["training FLOPs"]) for row in csv.DictReader(file)}
+    after_comma = {system.partition(", ")[2]: flops for system, flops in estimates.items()}
     run = read_params(ROOT / "profiles/paper.yaml").run_settings("sudoku-trm_mlp-s0")
     model = run.model.model_copy(update={"h_cycles": 6, "l_cycles": 9})
-    assert estimates[" four seeds"] == pytest.approx(
-        8000 * 384 * flops(model, run.train.halting, num_symbols=11, num_positions=81), rel=0.005
-    )
-    width, positions = 128, 82
-    layer = positions * (2 * 12 * width**2 + 4 * positions * width)
-    for steps in (2000, 4000):
-        assert estimates[f" {steps:,} steps"] == pytest.approx(steps * 512 * 3 * 16 * 4 * layer, rel=0.005)
+    muon = 8000 * 384 * flops(model, run.train.halting, num_symbols=11, num_positions=81)
+
+    def layer(positions):
+        return positions * (2 * 12 * 128**2 + 4 * positions * 128)
+
     later = (32 + 64 + 128 + 256 + 512) / 5
-    layer = 81 * (2 * 12 * width**2 + 4 * 81 * width)
-    sotaku = 50_000 * 2048 * (3 * 16 + 0.2 * later) * 4 * layer
-    assert estimates[" 1,024 iterations"] == pytest.approx(sotaku, rel=0.005)
-    with (ROOT / FOLDER / "peers.csv").open(encoding="utf-8") as file:
-        flops_of = {row["system"]: float(row["training FLOPs"]) for row in csv.DictReader(file)}
-    assert flops_of["TRM trained winner-take-all"] == 6 * 60 / 48 * flops_of["TRM with Muon, four seeds"]
-    assert flops_of["TRM with noise (PTRM)"] == pytest.approx(
-        known_cost("sudoku", "trm_mlp").flops, rel=0.005
+    for system, expected in {
+        "four seeds": muon,
+        "2,000 steps": 2000 * 512 * 3 * 16 * 4 * layer(82),
+        "4,000 steps": 4000 * 512 * 3 * 16 * 4 * layer(82),
+        "1,024 iterations": 50_000 * 2048 * (3 * 16 + 0.2 * later) * 4 * layer(81),
+    }.items():
+        assert after_comma[system] == pytest.approx(expected, rel=0.005), system
+    assert estimates["TRM trained winner-take-all"] == 6 * 60 / 48 * after_comma["four seeds"]
+    noise = known_cost("sudoku", "trm_mlp").flops
+    assert estimates["TRM with noise (PTRM)"] == pytest.approx(noise, rel=0.005)
+    assert (
+        after_comma["cross-entropy of weight 1"] == after_comma["2,000 steps"] == 2 * after_comma["8 loops"]
     )
-    assert estimates[" cross-entropy of weight 1"] == estimates[" 2,000 steps"] == 2 * estimates[" 8 loops"]
 
 
 def test_the_costs_of_the_paper_are_those_of_the_forecast():
@@ -152,33 +152,20 @@ def two_profiles():
 def test_a_table_has_a_row_per_model_for_the_paper_and_every_profile(two_profiles):
     lines = scores_section("3", load_paper().score_tables["3"], two_profiles).splitlines()
     header, _, *rows = (
-        [cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")
+        [cell.strip() for cell in line.strip("|").split("|")] for line in lines if line[:1] == "|"
     )
     assert header == ["Model", "Runs", "ARC-AGI-1", "ARC-AGI-2", "Maze", "Training FLOPs"]
-    rows_by_run = {(row[0], row[1]): dict(zip(header[2:], row[2:], strict=True)) for row in rows}
-    assert [key for key in rows_by_run if key[0] == "TRM"] == [
-        ("TRM", "the paper"),
-        ("TRM", "`made`"),
-        ("TRM", "`other`"),
-    ]
+    cells = {(row[0], row[1]): dict(zip(header[2:], row[2:], strict=True)) for row in rows}
+    assert [runs for model, runs in cells if model == "TRM"] == ["the paper", "`made`", "`other`"]
     assert (
-        rows_by_run["TRM", "`made`"]["ARC-AGI-1"]
-        == rows_by_run["TRM", "`other`"]["ARC-AGI-1"]
-        == "45.09 (40.28–49.99)"
+        cells["TRM", "`made`"]["ARC-AGI-1"] == cells["TRM", "`other`"]["ARC-AGI-1"] == "45.09 (40.28–49.99)"
     )
-    assert rows_by_run["TRM", "`other`"]["Maze"].startswith("70.00")
+    assert cells["TRM", "`other`"]["Maze"].startswith("70.00")
+    assert "ARC-AGI-1 5.0e20" in cells["SE-RRM", "the paper"]["Training FLOPs"]
+    made, other = (cells["SE-RRM", runs]["Training FLOPs"] for runs in ("`made`", "`other`"))
+    shares = [re.search(r"ARC-AGI-1 \S+ \(1/([\d,]+)\)", text)[1].replace(",", "") for text in (made, other)]
     cost = known_cost("arc_agi_1", "se_rrm").flops
-    share, half = (
-        float(
-            re.search(r"ARC-AGI-1 \S+ \(1/([\d,]+)\)", rows_by_run["SE-RRM", of]["Training FLOPs"])[
-                1
-            ].replace(",", "")
-        )
-        for of in ("`made`", "`other`")
-    )
-    assert "ARC-AGI-1 5.0e20" in rows_by_run["SE-RRM", "the paper"]["Training FLOPs"]
-    assert share == pytest.approx(cost / 7.1e12, rel=0.02)
-    assert half == pytest.approx(2 * share, rel=0.01)
+    assert [float(share) for share in shares] == pytest.approx([cost / 7.1e12, 2 * cost / 7.1e12], rel=0.02)
 
 
 def test_every_claim_has_its_verdict_in_every_profile(two_profiles):

@@ -1,6 +1,8 @@
 """`serrm sweep`: experiments as a table of effects, and `serrm compare` between two of its points."""
 
 import json
+import shutil
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +11,8 @@ import yaml
 
 from serrm.cli import main
 from serrm.scoring.schema import Evaluation
-from tests.comparing.test_compare_command import NAME, commit, git, leave, run
+from tests.comparing.test_compare_command import NAME, commit, leave, run
+from tests.repository import git
 
 # By experiment: the learning rate, the seed, and FSR.
 SWEEP = {
@@ -19,6 +22,8 @@ SWEEP = {
     "rate-10": (0.01, 1, 0.7),
     "other": (0.01, 3, 0.9),
 }
+
+BASE = "made/runs/sudoku-base-s"
 
 
 def write(rate: float, evaluation: Evaluation) -> None:
@@ -33,18 +38,31 @@ def run_of(model: str, seed: int, fsr: float) -> Evaluation:
     return run(fsr, name=f"sudoku-{model}-s{seed}", seed=seed).model_copy(update={"variant": model})
 
 
+def add_experiment(head: str, name: str) -> None:
+    """An experiment with the files as they are."""
+    git("add", ".")
+    made = git("commit-tree", git("write-tree"), "-p", "HEAD", "-m", name)
+    git("update-ref", f"refs/exps/{head[:2]}/{head[2:]}/{name}", made)
+
+
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("repository")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        git("init", "-q", "-b", "main")
+        write(0.1, run(0.1))
+        head = commit("first")
+        for name, (rate, seed, fsr) in SWEEP.items():
+            write(rate, run(fsr, seed=seed).model_copy(update={"name": NAME}))
+            add_experiment(head, name)
+        git("reset", "-q", "--hard", head)
+    return folder
+
+
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    git("init", "-q", "-b", "main")
-    write(0.1, run(0.1))
-    head = commit("first")
-    for name, (rate, seed, fsr) in SWEEP.items():
-        write(rate, run(fsr, seed=seed).model_copy(update={"name": NAME}))
-        git("add", ".")
-        made = git("commit-tree", git("write-tree"), "-p", "HEAD", "-m", name)
-        git("update-ref", f"refs/exps/{head[:2]}/{head[2:]}/{name}", made)
-    git("reset", "-q", "--hard", head)
+def project(repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(shutil.copytree(repository, tmp_path / "project"))
 
 
 def rows_of(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[dict[str, Any]]:
@@ -80,10 +98,10 @@ def test_a_point_is_a_row_with_its_difference_from_the_commit(capsys: pytest.Cap
 def test_another_metric_is_compared_if_the_scores_have_it(capsys: pytest.CaptureFixture[str]) -> None:
     by_metric = [rows_of(capsys, "--metric", metric) for metric in ("fsr", "gpa")]
     assert by_metric[0] == rows_of(capsys) != by_metric[1]
-    assert main(["sweep", "--metric", "fsrr"]) == 1
-    assert main(["sweep", "--set", "7x7"]) == 1
-    first, second = capsys.readouterr().err.splitlines()
-    assert "'fsrr'" in first and "fsr" in first and "'7x7'" in second and "9x9" in second
+    assert main(["sweep", "--metric", "fsrr"]) == main(["sweep", "--set", "7x7"]) == 1
+    assert main(["sweep", "none-*"]) == 2
+    metric, of_set, pattern = capsys.readouterr().err.splitlines()
+    assert "'fsrr'" in metric and "'7x7'" in of_set and "9x9" in of_set and "none-*" in pattern
 
 
 @pytest.mark.usefixtures("project")
@@ -101,84 +119,48 @@ def test_after_a_commit_the_base_is_named_and_taken(capsys: pytest.CaptureFixtur
 
 
 @pytest.mark.usefixtures("project")
-def test_two_points_are_compared_with_all_their_seeds(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["compare", "rate-1,rate-2", "rate-3,rate-10", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    (line,) = (line for line in found["scores"] if line["metric"] == "fsr")
-    assert (line["num_seeds"], line["first"]["value"], line["second"]["value"]) == (2, 30, 65)
-    change = ["recipes.sudoku.trm.learning_rate 0.001 → 0.01"]
-    assert found["settings"] == {"sudoku-trm-s0": change, "sudoku-trm-s1": change}
-    assert found["only_first"] == found["only_second"] == []
-
-
-def commit_sweep(params: list[dict[str, Any]], scores: list[list[Evaluation]]) -> None:
-    """Experiments try-1, try-2, …, each with its params file and the scores of its runs."""
-    git("init", "-q", "-b", "main")
-    leave(run(0.1))
-    head = commit("first")
-    for number, (values, runs) in enumerate(zip(params, scores, strict=True), start=1):
-        leave(*runs)
-        Path("params.yaml").write_text(yaml.safe_dump(values))
-        git("add", ".")
-        made = git("commit-tree", git("write-tree"), "-p", "HEAD", "-m", "try")
-        git("update-ref", f"refs/exps/{head[:2]}/{head[2:]}/try-{number}", made)
-    git("reset", "-q", "--hard", head)
-
-
-def test_seeds_of_one_profile_are_one_point(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_two_points_are_compared_with_all_their_seeds_in_any_order(
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
+    """The params file of a point is that of its first experiment, which has one of the seeds."""
+    change = ["recipes.sudoku.trm.learning_rate 0.001 → 0.01"]
+    for second in ("rate-3,rate-10", "rate-10,rate-3"):
+        assert main(["compare", "rate-1,rate-2", second, "--json"]) == 0
+        data = json.loads(capsys.readouterr().out)
+        (line,) = (line for line in data["scores"] if line["metric"] == "fsr")
+        assert (line["num_seeds"], line["first"]["value"], line["second"]["value"]) == (2, 30, 65)
+        assert data["settings"] == {"sudoku-trm-s0": change, "sudoku-trm-s1": change}
+        assert data["only_first"] == data["only_second"] == []
+    assert main(["compare", "rate-1", "other", "--json"]) == 0
+    changes = json.loads(capsys.readouterr().out)["settings"][NAME]
+    assert f"runs.{NAME}.seed 0 → 3" in changes, "another seed under the same name is a change"
+
+
+@pytest.mark.usefixtures("project")
+def test_seeds_of_one_profile_are_one_point(capsys: pytest.CaptureFixture[str]) -> None:
     """Each seed is a run of its own, and starts from the checkpoint of the same number."""
-    monkeypatch.chdir(tmp_path)
     runs = {
         f"sudoku-{model}-s{seed}": {
             "data_set": "sudoku",
             "model": model,
             "seed": seed,
-            "init": f"made/runs/sudoku-base-s{seed}",
+            "init": f"{BASE}{seed}",
         }
-        for model in ("trm", "hrm")
-        for seed in (0, 1)
+        for model, seed in product(("trm", "hrm"), (0, 1))
     }
-    params = [
-        {
-            "profile": "made",
-            "recipes": {"sudoku": {"trm": {"steps": steps}, "hrm": {"steps": 1}}},
-            "runs": runs,
-        }
-        for steps in (1, 2)
-    ]
-    scores = [
-        [run_of("trm", seed, fsr + 0.2 * seed) for seed in (0, 1)]
-        + [run_of("hrm", seed, 0.1) for seed in (0, 1)]
-        for fsr in (0.2, 0.5)
-    ]
-    commit_sweep(params, scores)
-    assert [
-        (row["variant"], row["changes"], row["num_seeds"], row["score"]["value"], row["revisions"])
-        for row in rows_of(capsys)
+    for steps, fsr in ((1, 0.2), (2, 0.5)):
+        leave(
+            *(run_of("trm", seed, fsr + 0.2 * seed) for seed in (0, 1)),
+            *(run_of("hrm", seed, 0.1) for seed in (0, 1)),
+        )
+        recipes = {"sudoku": {"trm": {"steps": steps}, "hrm": {"steps": 1}}}
+        Path("params.yaml").write_text(yaml.safe_dump({"profile": "made", "recipes": recipes, "runs": runs}))
+        add_experiment(git("rev-parse", "HEAD"), f"try-{steps}")
+    init = {"run.init": BASE.removesuffix("-s")}
+    points = [
+        (row["changes"], row["num_seeds"], row["score"]["value"], row["revisions"])
+        for row in rows_of(capsys, "try-*")
         if row["variant"] == "trm" and row["num_seeds"] > 1
-    ] == [
-        ("trm", {"run.init": "made/runs/sudoku-base"}, 2, 30, "try-1"),
-        ("trm", {"run.init": "made/runs/sudoku-base", "train.steps": 2}, 2, 60, "try-2"),
     ]
-    assert [row for row in rows_of(capsys) if row["variant"] == "hrm"] == [], "the same in both experiments"
-
-
-@pytest.mark.usefixtures("project")
-def test_the_order_of_seeds_is_no_change(capsys: pytest.CaptureFixture[str]) -> None:
-    """The params file of a point is that of its first experiment, which has one of the seeds."""
-    assert main(["compare", "rate-1,rate-2", "rate-10,rate-3", "--json"]) == 0
-    settings = json.loads(capsys.readouterr().out)["settings"]
-    assert {change for changes in settings.values() for change in changes} == {
-        "recipes.sudoku.trm.learning_rate 0.001 → 0.01"
-    }
-    assert main(["compare", "rate-1", "other", "--json"]) == 0
-    changes = json.loads(capsys.readouterr().out)["settings"][NAME]
-    assert f"runs.{NAME}.seed 0 → 3" in changes, "another seed under the same name is one"
-
-
-@pytest.mark.usefixtures("project")
-def test_names_that_no_experiment_has_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["sweep", "none-*"]) == 2
-    assert "none-*" in capsys.readouterr().err
+    assert points == [(init, 2, 30, "try-1"), (init | {"train.steps": 2}, 2, 60, "try-2")]
+    assert [row for row in rows_of(capsys, "try-*") if row["variant"] == "hrm"] == [], "the same in both"
