@@ -113,3 +113,15 @@ def test_a_run_shows_its_first_9x9_puzzle(examples: Path, capsys: pytest.Capture
     assert main(["show", str(examples), "--number", "1"]) == 0
     output = capsys.readouterr().out
     assert output.index("9x9") < output.index("4x4")
+
+
+def test_predictions_of_an_earlier_version_are_refused_by_name(
+    arc: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "arc-trm-s0" / "examples.json"
+    file.parent.mkdir()
+    file.write_text(json.dumps({"task": "sudoku", "examples": []}))
+    for path in (file, file.parent):
+        assert "dvc repro evaluate@arc-trm-s0" in refused(capsys, 1, path)
+    file.write_text(arc.read_text())
+    assert shown(capsys, file).startswith("examples")
