@@ -24,7 +24,7 @@ from serrm.models.halting import HALTING
 from serrm.models.hrm_trm_settings import CycledSettings
 from serrm.models.positions import POSITIONS
 from serrm.models.recurrence import CannotExtrapolate
-from serrm.models.settings import SEQUENCE_POSITIONS, ModelSizes
+from serrm.models.settings import ModelSizes
 from serrm.planning.rehearse import miniature
 from serrm.published.exchange import published_layout
 from serrm.puzzles.tasks import grid_task
@@ -316,15 +316,9 @@ def test_a_plain_transformer_has_no_cycles(arrays: Path, monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize("family", ["hrm", "trm", "se_rrm"])
-@pytest.mark.parametrize("kind", ["learned", "rows_columns"])
-def test_learned_positions_are_trained_for_one_size(
-    family: str, kind: str, arrays: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    example("models/rows_columns", monkeypatch)
-    for known in (POSITIONS, SEQUENCE_POSITIONS):
-        monkeypatch.setitem(known, "rows_columns", "serrm.models.rows_columns:ROWS_COLUMNS")
+def test_learned_positions_are_trained_for_one_size(family: str, arrays: Path) -> None:
     params = changed(family)
-    params["recipes"]["sudoku"][family]["model"]["positions"] = kind
+    params["recipes"]["sudoku"][family]["model"]["positions"] = "learned"
     made = trainer(params, f"sudoku-{family}-s0", arrays)
     before = made.model.embedding.positions.vectors.detach().clone()
     list(made.steps())
