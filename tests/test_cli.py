@@ -194,16 +194,10 @@ def test_a_published_file_comes_in_is_scored_and_goes_out(
     assert out.startswith(f"{target}: sudoku-small_trm-s0 with ") and not err
     assert re.search(r"new\.pt: \d+ weights, [\d,]+ numbers\n$", out)
     assert again.read_bytes() == published.read_bytes()
-    for command in (imports, exports):
+    for command, path in ((imports, target), (exports, again)):
         assert main(command) == 1
         assert_one_line(error := capsys.readouterr().err)
-        assert "--force" in error
-        assert main([*command, "--force"]) == 0
-    shutil.rmtree(target)
-    target.mkdir()
-    (target / "notes.txt").touch()
-    assert main([*imports, "--force"]) == 1
-    assert str(target) in capsys.readouterr().err
+        assert f"{path} exists" in error
 
 
 def test_headline_shows_scores_and_paths_of_other_results(

@@ -96,7 +96,6 @@ def import_checkpoint(
     ),
     target: Path = typer.Option(..., "--out", metavar="DIR", help="Folder for the new checkpoint."),
     profile: str = typer.Option(PAPER, help="Profile of that run."),
-    is_forced: bool = typer.Option(False, "--force", help="Replace an existing checkpoint."),
 ) -> None:
     """Convert weights saved by the authors' code into a checkpoint.
 
@@ -108,7 +107,7 @@ def import_checkpoint(
     params = open_project(profile).params
     if name not in params.runs:
         raise typer.BadParameter(f"{name!r} is not a run of profile {params.profile}", param_hint="--run")
-    config = import_checkpoint(file, params.run_settings(name), target, replaces=is_forced)
+    config = import_checkpoint(file, params.run_settings(name), target)
     typer.echo(f"{target}: {name} with {config.parameters:,} parameters")
 
 
@@ -118,7 +117,6 @@ def export_checkpoint(
         ..., metavar="DIR", exists=True, file_okay=False, help="Folder of a finished run."
     ),
     target: Path = typer.Argument(..., metavar="FILE", help="File for the state dict (.pt), in float32."),
-    is_forced: bool = typer.Option(False, "--force", help="Replace an existing file."),
 ) -> None:
     """Convert a checkpoint into weights for the authors' code, if that has all parts of the model.
 
@@ -126,7 +124,7 @@ def export_checkpoint(
     """
     from serrm.published.exchange import export_checkpoint
 
-    shapes = export_checkpoint(checkpoint, target, replaces=is_forced)
+    shapes = export_checkpoint(checkpoint, target)
     typer.echo(f"{target}: {len(shapes)} weights, {sum(map(math.prod, shapes.values())):,} numbers")
 
 

@@ -25,8 +25,7 @@ from serrm.models.recurrence import RecurrentModel, num_parameters
 from serrm.models.se_rrm_settings import SeRrmSettings
 from serrm.models.settings import NUM_SPECIAL, SHIFTED, SequenceSettings
 from serrm.puzzles.tasks import alphabet
-from serrm.training.checkpoint import CONFIG, write_checkpoint
-from serrm.training.identity import MODEL
+from serrm.training.checkpoint import write_checkpoint
 from serrm.training.settings import CheckpointConfig, Imported, RunSettings
 
 log = logging.getLogger(__name__)
@@ -34,18 +33,15 @@ log = logging.getLogger(__name__)
 SIDES = {"sudoku": 9, "maze": 30, "arc_agi_1": 30, "arc_agi_2": 30}
 
 
-def import_checkpoint(
-    file: Path, settings: RunSettings, target: Path, *, replaces: bool = False
-) -> CheckpointConfig:
-    """Write the weights of a published state dict as the checkpoint `target`; returns its config.json.
+def import_checkpoint(file: Path, settings: RunSettings, target: Path) -> CheckpointConfig:
+    """Write the weights of a published state dict as the new checkpoint `target`; returns its config.json.
 
-    `settings` are those of the run that the weights belong to. A checkpoint at `target` is replaced only on demand,
-    and anything else is never replaced.
+    `settings` are those of the run that the weights belong to.
     A published ARC file does not name the puzzles of its task-type table, so such a checkpoint can be exported
     but not evaluated on ARC puzzles.
     Raises ValueError for a file that is no state dict of plain tensors, and for a key that does not fit, naming it.
     """
-    _check_target(target, replaces, (target / MODEL).is_file() and (target / CONFIG).is_file())
+    _check_new(target)
     if settings.task not in SIDES:
         raise ValueError(f"unsupported task {settings.task!r}; supported: {', '.join(SIDES)}")
     side = SIDES[settings.task]
@@ -66,12 +62,12 @@ def import_checkpoint(
     return config
 
 
-def export_checkpoint(checkpoint: Path, target: Path, *, replaces: bool = False) -> dict[str, torch.Size]:
-    """Write the weights of a checkpoint as the state dict `target` of the published code; returns its shapes.
+def export_checkpoint(checkpoint: Path, target: Path) -> dict[str, torch.Size]:
+    """Write the weights of a checkpoint as the new state dict `target` of the published code; returns its shapes.
 
-    A file at `target` is replaced only on demand. Raises ValueError naming a setting that has no published form.
+    Raises ValueError naming a setting that has no published form.
     """
-    _check_target(target, replaces, target.is_file())
+    _check_new(target)
     loaded = load_model(checkpoint, torch.device("cpu"))
     try:
         weights = published_weights(loaded.settings.model, loaded.model)
@@ -96,15 +92,11 @@ def read_state_dict(path: Path) -> dict[str, Tensor]:
         raise ValueError(
             f"not a state dict of plain tensors: unpickling raised {type(error).__name__}"
         ) from error
-    content = _unwrapped(content)
     if not isinstance(content, dict):
         raise ValueError(f"a {type(content).__name__}, not a state dict of plain floating-point tensors")
     for key, value in content.items():
         if not isinstance(key, str) or not _is_plain(value):
-            raise ValueError(
-                f"not a state dict of plain floating-point tensors, alone or under the key "
-                f"{', '.join(WRAPPERS)}: {key} is none"
-            )
+            raise ValueError(f"not a state dict of plain floating-point tensors: {key} is none")
         if not value.isfinite().all():
             raise ValueError(f"{key}: not all of its numbers are finite")
     return {key: value.detach() for key, value in content.items()}  # a parameter would count as one
@@ -116,28 +108,12 @@ def _is_plain(value: Any) -> bool:
     return is_dense and not value.is_meta and value.is_floating_point() and value.itemsize > 1
 
 
-def _unwrapped(content: Any) -> Any:
-    """Find the state dict in the content of a file: the content, or its value under a usual key of trainers."""
-    is_wrapper = isinstance(content, dict) and not any(
-        isinstance(value, Tensor) for value in content.values()
-    )
-    names = [name for name in WRAPPERS if is_wrapper and isinstance(content.get(name), dict)]
-    if not names:
-        return content
-    log.info("the weights are those under the key %s", names[0])
-    return content[names[0]]
-
-
-def _check_target(target: Path, replaces: bool, is_replaceable: bool) -> None:
-    if os.path.lexists(target) and not (replaces and is_replaceable):
-        raise ValueError(
-            f"{target} exists; --force replaces a checkpoint folder or a state dict, nothing else"
-        )
+def _check_new(target: Path) -> None:
+    if os.path.lexists(target):
+        raise ValueError(f"{target} exists: remove it, or choose another name")
 
 
 PUBLISHED = ("hrm", "trm", "se_rrm")  # families
-# Keys under which trainers save a state dict.
-WRAPPERS = ("state_dict", "model", "model_state_dict", "module", "ema")
 PREFIXES = ("_orig_mod.", "model.", "inner.")
 TASK_TYPES = "puzzle_emb.weights"  # the published key of the task-type table
 TABLE = "task_types"  # its key in our state dict
