@@ -10,8 +10,8 @@ import asyncio
 import logging
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,14 +19,13 @@ import numpy as np
 from jaxtyping import UInt8
 from openai import APIError, AsyncOpenAI
 
+from serrm.arrays.file_sets import read_test_sets
 from serrm.core.progress import progress_bar
 from serrm.core.randomness import Purpose, keyed_rng
-from serrm.datasets.sets import check_answers
 from serrm.puzzles.boxes import box_for_side
 from serrm.puzzles.raw import Puzzle
 from serrm.puzzles.sudoku.rules import BLANK
 from serrm.puzzles.tasks import grid_task
-from serrm.reading.reader import read_file
 from serrm.scoring.metrics import RATIO, metrics_of, rates
 from serrm.scoring.tally import Tally
 
@@ -129,41 +128,19 @@ def score(puzzles: Sequence[Puzzle], replies: Sequence[str | None]) -> dict[str,
     }
 
 
-def draw_puzzles(files: Iterable[Path], num: int | None) -> dict[str, list[Puzzle]]:
-    """The puzzles of files by size of grid, with answers; at most `num` per size, drawn at random.
+def draw_puzzles(file: Path, num: int | None) -> dict[str, list[Puzzle]]:
+    """Draw the Sudokus of a file at random by size of grid, at most `num` per size, with answers.
 
-    Puzzles without an answer are solved exactly, and left out if they have no solution. ValueError for a malformed
-    file, a wrong answer, or no puzzle.
+    A missing answer is computed. ValueError for a malformed file, another puzzle, or a wrong answer.
     """
-    sudoku, by_side = grid_task("sudoku"), dict[int, list[Puzzle]]()
-    for puzzle in (puzzle for file in files for puzzle in _read_puzzles(file)):
-        by_side.setdefault(puzzle.side, []).append(puzzle)
     sets = {}
-    for side, puzzles in sorted(by_side.items()):
-        name, order = f"{side}x{side}", keyed_rng(0, Purpose.SUBSET, side).permutation(len(puzzles))
-        drawn, solved = sorted(order[:num].tolist()), list[tuple[int, Puzzle]]()
-        for number in drawn:
-            answer = puzzles[number].answer
-            answer = sudoku.solution(puzzles[number].question) if answer is None else answer
-            if answer is not None:
-                solved.append((number, replace(puzzles[number], answer=answer)))
-        if len(solved) < len(drawn):
-            logger.warning("%s: puzzles without a solution, left out: %d", name, len(drawn) - len(solved))
-        if solved:
-            check_answers(solved, side, name, sudoku)
-            sets[name] = [puzzle for _, puzzle in solved]
-    if not sets:
-        raise ValueError("no Sudoku with a solution in the files")
+    for puzzles in read_test_sets(file, file.stem, "sudoku"):
+        order = keyed_rng(0, Purpose.SUBSET, puzzles.side).permutation(len(puzzles))
+        sets[f"{puzzles.side}x{puzzles.side}"] = [
+            Puzzle(puzzles.questions[number], puzzles.answers[number])
+            for number in sorted(order[:num].tolist())
+        ]
     return sets
-
-
-def _read_puzzles(file: Path) -> Iterator[Puzzle]:
-    """The Sudokus of a file. ValueError for another puzzle."""
-    for question in read_file(file):
-        if question.task != "sudoku":
-            raise ValueError(f"{question.place}: not a puzzle of the task sudoku")
-        answer = None if question.answer is None else question.answer.reshape(-1)
-        yield Puzzle(question.cells.reshape(-1), answer)
 
 
 def prompt_for(question: UInt8[np.ndarray, " I"]) -> str:

@@ -11,7 +11,7 @@ MODEL = typer.Option(..., metavar="NAME", help="Name of the model on the server.
 PUZZLES = typer.Option(
     ...,
     exists=True,
-    help="File with puzzles as CSV, TSV, JSON or plain lines, or a folder of JSON files. Can be repeated.",
+    help="File with puzzles as CSV, TSV, JSON or plain lines, or a folder of JSON files.",
 )
 NUM = typer.Option(None, min=1, help="Number of puzzles per size, drawn at random. Default: all.")
 EXTRA = typer.Option(
@@ -29,7 +29,7 @@ TARGET = typer.Option(None, "--json", dir_okay=False, help="Write scores and rep
 def ask(
     server: str = SERVER,
     model: str = MODEL,
-    puzzles: list[Path] = PUZZLES,
+    puzzles: Path = PUZZLES,
     num: int | None = NUM,
     extra: str = EXTRA,
     concurrency: int = CONCURRENCY,
