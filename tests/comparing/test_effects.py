@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from serrm.comparing.comparison import compared
-from serrm.comparing.effects import BASELINE, NO_SCORE, Effect, as_rows, composed, effects_of_profile
+from serrm.comparing.effects import BASELINE, NO_SCORE, as_rows, composed, effects_of_profile
 from serrm.comparing.revisions import Revision, used_values
 from serrm.config import read_params
 from serrm.core.differences import flat
@@ -63,17 +63,13 @@ def test_each_change_has_its_difference_from_the_plain_model() -> None:
     assert (line.difference, line.verdict) == (wide.difference, wide.verdict), "as serrm compare has it"
 
 
-def test_the_baseline_may_be_chosen_and_a_missing_score_is_a_row() -> None:
+def test_a_missing_score_is_a_row() -> None:
     revision = profile(trm=[100], trm_wide=[150])
-
-    def verdicts(*arguments: str) -> list[tuple[str, str]]:
-        rows: list[Effect] = effects_of_profile(revision, *arguments)
-        return [(row.group.key[1], row.verdict) for row in rows]
-
-    assert verdicts("", "", "trm_wide")[0] == ("trm_wide", BASELINE)
-    bare = trm(0, 0, "trm_wide", steps={4: {"fsr": 0.5}}, headline_steps=4, solved=None)
-    revision.runs["sudoku-trm_wide-s0"] = bare
-    assert verdicts() == [("trm", BASELINE), ("trm_wide", NO_SCORE)]
+    revision.runs["sudoku-trm_wide-s0"] = trm(
+        0, 0, "trm_wide", steps={4: {"fsr": 0.5}}, headline_steps=4, solved=None
+    )
+    rows = effects_of_profile(revision)
+    assert [(row.group.key[1], row.verdict) for row in rows] == [("trm", BASELINE), ("trm_wide", NO_SCORE)]
 
 
 @pytest.mark.parametrize("name", ["laptop", "claims", "published", "paper"])

@@ -89,11 +89,8 @@ def effects(
     revision: str = typer.Argument(
         "workspace", metavar="[REVISION]", help="A profile or any other name that `serrm compare` takes."
     ),
-    baseline: str = typer.Option(
-        "", "--baseline", help="The variant to compare with. Default: the one with the name of the family."
-    ),
     metric: str = METRIC,
-    of_set: str = SET,
+    set_name: str = SET,
     is_json: bool = ROWS_JSON,
 ) -> None:
     """Tabulate the variants of a profile: per family a baseline, and one row per change with its difference.
@@ -107,7 +104,7 @@ def effects(
         scores = read_revision(find_root(Path.cwd()), revision)
     except UnknownRevision as error:
         raise typer.BadParameter(str(error)) from None
-    rows = effects_of_profile(scores, metric, of_set, baseline)
+    rows = effects_of_profile(scores, metric, set_name)
     _print_effects(
         rows, f"profile {scores.profile} has one variant per family", scores.remarks, is_json=is_json
     )
@@ -121,7 +118,7 @@ def sweep(
         "HEAD", "--rev", help="The commit from which the experiments started, with the baseline's scores."
     ),
     metric: str = METRIC,
-    of_set: str = SET,
+    set_name: str = SET,
     is_json: bool = ROWS_JSON,
 ) -> None:
     """Tabulate the DVC experiments from a commit: its settings as the baseline, and one row per point.
@@ -135,7 +132,7 @@ def sweep(
 
     root = find_root(Path.cwd())
     try:
-        rows = sweeps.sweep(root, pattern, base, metric, of_set)
+        rows = sweeps.sweep(root, pattern, base, metric, set_name)
     except UnknownRevision as error:
         raise typer.BadParameter(str(error)) from None
     _print_effects(rows, "The experiments have the same settings and seeds.", (), is_json=is_json)
