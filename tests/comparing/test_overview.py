@@ -9,13 +9,11 @@ from xml.etree import ElementTree
 
 import pytest
 
-from serrm.commands import scores as command
 from serrm.commands.scores import committed_reports, overview_files
 from serrm.comparing.hard_sudoku import FOLDER, OURS, PEERS
 from serrm.comparing.overview import BEGIN, END, claims_section, scores_section
 from serrm.config import read_params
 from serrm.core.files import between_markers
-from serrm.core.project import git
 from serrm.models.flops import flops
 from serrm.reporting.claims import judge, overall
 from serrm.reporting.paper import load_paper
@@ -49,39 +47,9 @@ def test_committed_page_matches_the_committed_scores(made_again):
     assert texts_of(picture) == texts_of(made_again["hard_sudoku.svg"])
 
 
-def test_a_profile_without_a_params_file_is_named_and_left_out(made_again, monkeypatch, capsys):
-    known = git(ROOT, "ls-files", "reports/*/metrics.json")
-    monkeypatch.setattr(command, "git", lambda *_: f"{known}\nreports/colour/metrics.json")
-    assert committed_overview(ROOT)["README.md"] == made_again["README.md"]
-    assert "profiles/colour.yaml" in capsys.readouterr().err
-
-
-@pytest.fixture
-def mazes_alone(tmp_path, monkeypatch):
-    """A project with committed scores of three profiles, of which only one with runs on mazes has a params file."""
-    (tmp_path / "params.yaml").write_text("profile: laptop\n")
-    for path in ("profiles/paper.yaml", "profiles/maze_hard.yaml", "reports/maze_hard/metrics.json"):
-        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / path).symlink_to(ROOT / path)
-    committed = "\n".join(f"reports/{name}/metrics.json" for name in ("ci", "maze_hard", "published"))
-    monkeypatch.setattr(command, "git", lambda *_: committed)
-    return tmp_path
-
-
-def test_one_profile_is_enough_for_the_page(mazes_alone, capsys):
-    """Tables that no profile ran have the paper's rows; without profile `published` there is no picture."""
-    files = committed_overview(mazes_alone)
-    assert files.keys() == {"README.md", "costs.svg"} and "hard_sudoku" not in files["README.md"]
-    text = files["README.md"].partition("### Table 1:")[2].partition("### Table 3:")[0]
-    assert "the paper" in text and "1.2e18" in text and "`maze_hard`" not in text
-    assert "`maze_hard`" in files["README.md"]
-    assert "hard_sudoku.svg" in capsys.readouterr().err
-
-
-def test_no_profile_is_a_fault_of_one_line(mazes_alone):
-    (mazes_alone / "profiles" / "maze_hard.yaml").unlink()
+def test_no_profile_is_a_fault_of_one_line():
     with pytest.raises(ValueError, match="reports: "):
-        committed_overview(mazes_alone)
+        overview_files(ROOT, {})
 
 
 def test_every_point_of_ours_names_a_committed_file_and_every_other_its_source(made_again):

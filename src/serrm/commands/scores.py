@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from serrm.commands.profile import PROFILE_OPTION
-from serrm.core.project import PAPER, PARAMS, PROFILES, REGRESSION, Layout, find_root, git, profile_file
+from serrm.core.project import PAPER, PROFILES, REGRESSION, Layout, find_root, git, profile_file
 
 if TYPE_CHECKING:
     from serrm.reporting.results import Report
@@ -70,32 +70,25 @@ def overview() -> None:
 
 
 def committed_reports(root: Path) -> dict[str, "Report"]:
-    """The reports of all profiles with committed scores and a params file, by name."""
-    from serrm.config import read_params, read_yaml
+    """Read the reports of all profiles in profiles/ with committed scores, by name."""
+    from serrm.config import read_params
     from serrm.reporting.results import make_report, read_gathered
 
     committed = git(root, "ls-files", "reports/*/metrics.json").splitlines()
     paper_params = read_params(profile_file(root, PAPER, ""))
     reports = {}
     for name in sorted({Path(path).parts[1] for path in committed}):
-        file = root / PROFILES / f"{name}.yaml"
-        if not file.is_file():
-            is_active = (read_yaml(root / PARAMS) or {}).get("profile") == name
-            if not is_active:
-                typer.echo(f"{file.relative_to(root)}: no such file, so profile {name} is left out", err=True)
-                continue
-            file = root / PARAMS
-        params = read_params(file)
-        runs = read_gathered(params, Layout(name, root).metrics)
-        reports[name] = make_report(params, paper_params, runs, root)
+        if (root / PROFILES / f"{name}.yaml").is_file():
+            params = read_params(profile_file(root, name, ""))
+            runs = read_gathered(params, Layout(name, root).metrics)
+            reports[name] = make_report(params, paper_params, runs, root)
     return reports
 
 
 def overview_files(root: Path, reports: Mapping[str, "Report"]) -> dict[str, str]:
-    """The files of the overview by name, from all profiles except `ci`; README.md is the generated part only.
+    """Write the files of the overview by name, from all profiles except `ci`; README.md is the generated part only.
 
-    Profile `ci` trains for a few steps, so its scores are compared with those of a commit, not with the paper's. The
-    picture needs profile `published`.
+    Profile `ci` trains for a few steps, so its scores are compared with those of a commit, not with the paper's.
     """
     from serrm.comparing import costs, hard_sudoku, ideas
     from serrm.comparing.overview import COSTS, PICTURE
@@ -104,18 +97,16 @@ def overview_files(root: Path, reports: Mapping[str, "Report"]) -> dict[str, str
     reports = {name: report for name, report in reports.items() if name != REGRESSION}
     if not reports:
         raise ValueError(f"{root / 'reports'}: no profile has committed scores and a params file")
-    files = {COSTS: costs.picture(costs.points(reports))}
-    sections, caption = list[str](), None
+    points = hard_sudoku.points(reports, root)
+    files = {
+        "hard_sudoku.csv": hard_sudoku.to_csv(points),
+        PICTURE: hard_sudoku.picture(points),
+        COSTS: costs.picture(costs.points(reports)),
+    }
+    sections = list[str]()
     if ideas.PROFILE in reports:
         rows = ideas.rows(reports[ideas.PROFILE], ideas.read_ideas(root))
         sections.append(ideas.section(rows))
         files[ideas.FIGURE] = ideas.picture(rows)
-    if hard_sudoku.NEEDED_PROFILE in reports:
-        points = hard_sudoku.points(reports, root)
-        caption = hard_sudoku.caption(points)
-        files |= {"hard_sudoku.csv": hard_sudoku.to_csv(points), PICTURE: hard_sudoku.picture(points)}
-    else:
-        typer.echo(
-            f"reports/{PICTURE}: left out, because it needs profile {hard_sudoku.NEEDED_PROFILE}", err=True
-        )
+    caption = hard_sudoku.caption(points)
     return {"README.md": build_overview([*reports.values()], caption, sections), **files}

@@ -32,7 +32,7 @@ class CostPoint(NamedTuple):
 def points(reports: Mapping[str, Report]) -> list[CostPoint]:
     """The headline models' seeds on the main sets of all profiles, and the paper's runs of tables 1 and 3."""
     ours = [point for report in reports.values() for point in _of_profile(report)]
-    return [*ours, *_papers(next(iter(reports.values())))]
+    return [*ours, *_papers()]
 
 
 def _of_profile(report: Report) -> Iterator[CostPoint]:
@@ -44,7 +44,7 @@ def _of_profile(report: Report) -> Iterator[CostPoint]:
             yield CostPoint(report.profile, run.task, run.model_info.family, *cost, value)
 
 
-def _papers(report: Report) -> Iterator[CostPoint]:
+def _papers() -> Iterator[CostPoint]:
     for number in ("1", "3"):
         table = load_paper().score_tables[number]
         for row in table.rows:

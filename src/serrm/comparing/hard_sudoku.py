@@ -8,8 +8,9 @@ names their sources.
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 import matplotlib
 import pandas as pd
@@ -22,8 +23,7 @@ from serrm.reporting.paper import load_paper, model_name, paper_cost
 from serrm.reporting.results import Report, over_seeds, score, search_score, total_flops
 from serrm.reporting.style import style
 
-NEEDED_PROFILE: Final = "published"  # without which there is no picture
-SHOWN_PROFILES: Final = (NEEDED_PROFILE, "gpu_sudoku")
+SHOWN_PROFILES: Final = ("published", "gpu_sudoku")
 FOLDER: Final = Path("reports/studies/hard_sudoku")
 OURS, PAPERS, PEERS = "ours", "the paper", "others"
 MARKERS: Final = {OURS: "o", PAPERS: "s", PEERS: "D"}
@@ -43,7 +43,8 @@ NUM_TRAINING: Final = 1_000  # puzzles of Sudoku-Extreme, in the paper and in SH
 OWN_TEST_FILE, SUBSTITUTE = "Sudoku-Extreme's test file", "a substitute for Sudoku-Extreme's test file"
 
 
-class FlopsPoint(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class FlopsPoint:
     """A point of the picture, a system with its training FLOPs and percent of puzzles solved; a row of the CSV.
 
     `by` says who trained it: OURS, PAPERS or PEERS. `low` and `high` are the ends of the 95% interval, where known.
@@ -52,22 +53,22 @@ class FlopsPoint(NamedTuple):
     by: str
     system: str
     family: str
-    num_training: int
+    num_training: int = NUM_TRAINING
     flops: float
-    is_estimated: bool
+    is_estimated: bool = False
     solved: float
-    low: float | None
-    high: float | None
+    low: float | None = None
+    high: float | None = None
     num_puzzles: int | None
-    has_search: bool
-    puzzles: str
+    has_search: bool = False
+    puzzles: str = OWN_TEST_FILE
     source: str
 
 
 def points(reports: Mapping[str, Report], root: Path) -> list[FlopsPoint]:
     """All points: ours of SHOWN_PROFILES and of the long search, the paper's, the peers'."""
     ours = [point for name in SHOWN_PROFILES if name in reports for point in _of_profile(name, reports[name])]
-    return [*ours, _long_search(root), *_papers(reports[NEEDED_PROFILE]), *_peers(root)]
+    return [*ours, _long_search(root), *_papers(), *_peers(root)]
 
 
 def _of_profile(profile: str, report: Report) -> Iterator[FlopsPoint]:
@@ -80,15 +81,13 @@ def _of_profile(profile: str, report: Report) -> Iterator[FlopsPoint]:
         for attempts, result in scores.items():
             if result is None:
                 continue
-            where = "" if profile == NEEDED_PROFILE else f" ({profile})"
+            where = "" if profile == SHOWN_PROFILES[0] else f" ({profile})"
             name = f"{model_name(variant)}{where}, {attempts}"
             yield FlopsPoint(
                 by=OURS,
                 system=f"{name}, {len(result.seeds)} seeds" if len(result.seeds) > 1 else name,
                 family=runs[0].model_info.family,
-                num_training=NUM_TRAINING,
                 flops=float(total_flops(runs[0], report)),
-                is_estimated=False,
                 solved=result.value,
                 low=result.low,
                 high=result.high,
@@ -108,9 +107,7 @@ def _long_search(root: Path) -> FlopsPoint:
         by=OURS,
         system=f"{search['checkpoint']}, at most {last['steps']:,} steps",
         family="se_rrm",
-        num_training=NUM_TRAINING,
         flops=float(search["flops_training"]),
-        is_estimated=False,
         solved=round(100 * last["fsr"], 2),
         low=round(100 * last["fsr_lo"], 2),
         high=round(100 * last["fsr_hi"], 2),
@@ -121,7 +118,7 @@ def _long_search(root: Path) -> FlopsPoint:
     )
 
 
-def _papers(report: Report) -> Iterator[FlopsPoint]:
+def _papers() -> Iterator[FlopsPoint]:
     table, key = load_paper().score_tables["1"], "9x9/fsr"
     for row in table.rows:
         entry, cost = row.entries.get(key), paper_cost("sudoku", row.variant)
@@ -131,15 +128,11 @@ def _papers(report: Report) -> Iterator[FlopsPoint]:
                 by=PAPERS,
                 system=f"{row.name}, the paper",
                 family=row.variant.removesuffix("_mlp"),  # trm_mlp is "TRM with MLP-mixer"
-                num_training=NUM_TRAINING,
                 flops=float(cost.flops),
-                is_estimated=False,
                 solved=solved,
                 low=interval[0] if interval else None,
                 high=interval[1] if interval else None,
                 num_puzzles=table.columns[key].num,
-                has_search=False,
-                puzzles=OWN_TEST_FILE,
                 source="table 1, quoted there from the TRM paper" if entry.quoted else "table 1",
             )
 
@@ -154,11 +147,8 @@ def _peers(root: Path) -> Iterator[FlopsPoint]:
             flops=row["training FLOPs"],
             is_estimated=row["estimated"] == "yes",
             solved=row["solved, percent"],
-            low=None,
-            high=None,
             num_puzzles=None if pd.isna(row["n"]) else int(row["n"]),
             has_search=row["search"] == "yes",
-            puzzles=OWN_TEST_FILE,
             source=row["source"],
         )
 
@@ -189,9 +179,8 @@ def caption(points: Sequence[FlopsPoint]) -> str:
         f"{num_puzzles(OURS)} puzzles of {' or '.join(ours)} ({num_puzzles(OURS, True)} with guesses), the paper's "
         f"models on all {num_puzzles(PAPERS)} puzzles of {OWN_TEST_FILE}, and other models on all or some of those. "
         "FLOPs count all matrix products, ours with those of Muon; we compute the paper's FLOPs from its settings, "
-        "and ≈ marks estimates. Bars "
-        "show 95% intervals or, for several seeds, the range of their intervals. Sources are in "
-        "reports/studies/hard_sudoku/peers.csv."
+        "and ≈ marks estimates. Bars show 95% intervals or, for several seeds, the range of their intervals. Sources "
+        "are in reports/studies/hard_sudoku/peers.csv."
     )
 
 

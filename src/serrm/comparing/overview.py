@@ -38,29 +38,30 @@ FLOPS: Final = "Training FLOPs"
 Profiles = Mapping[str, tuple[Report, Sequence[Entry]]]
 
 
-def overview(reports: Sequence[Report], caption: str | None, studies: Sequence[str] = ()) -> str:
-    """The page of at least one report in Markdown, with further sections, and with the picture and caption if any."""
+def overview(reports: Sequence[Report], caption: str, studies: Sequence[str] = ()) -> str:
+    """Write the page of at least one report in Markdown, with further sections; `caption` is that of hard Sudoku."""
     tables = [
         scores_section(number, paper_table, reports)
         for number, paper_table in load_paper().score_tables.items()
     ]
     intro = (
-        "Each model has a row with the paper's scores and one per profile that ran it. Scores are percentages with 95% "
-        "intervals in brackets; of several seeds they are mean ± standard deviation (range of the seeds' intervals), "
-        "with all "
-        "seeds in square brackets if they span more than 30 points. GPA's intervals are over puzzles, because the "
-        "squares of a puzzle depend on one another; profiles that were scored before they were kept have none. "
-        "Profiles have different puzzles, so compare models within a profile. In the last column, (1/200) means 1/200 "
-        "of the FLOPs of the paper's run. † marks scores that the paper quotes; ↑ and ↓ mean ahead of the paper's "
-        "score and behind it, for the same puzzles. The [notes](laptop/tables/notes.md) explain the rest."
+        "Each model has a row with the paper's scores and one per profile that ran it. Scores are percentages with "
+        "95% intervals in brackets; of several seeds they are mean ± standard deviation (range of the seeds' "
+        "intervals), with all seeds in square brackets if they span more than 30 points. GPA's intervals are over "
+        "puzzles, because the squares of a puzzle depend on one another; profiles that were scored before they were "
+        "kept have none. Profiles have different puzzles, so compare models within a profile. In the last column, "
+        "(1/200) means 1/200 of the FLOPs of the paper's run. † marks scores that the paper quotes; ↑ and ↓ mean "
+        "ahead of the paper's score and behind it, for the same puzzles. The [notes](laptop/tables/notes.md) explain "
+        "the rest."
     )
-    sections = [f"## The paper's tables\n\n{intro}", *tables, claims_section(reports), *studies]
-    sections.append(f"## Scores by cost\n\n![{CAPTION}]({COSTS})\n\n{CAPTION}")
-    if caption is not None:
-        sections.append(
-            f"## Hard Sudoku by training FLOPs\n\n![{caption}]({PICTURE})\n\n"
-            f"{caption} [All points](hard_sudoku.csv)."
-        )
+    sections = [
+        f"## The paper's tables\n\n{intro}",
+        *tables,
+        claims_section(reports),
+        *studies,
+        f"## Scores by cost\n\n![{CAPTION}]({COSTS})\n\n{CAPTION}",
+        f"## Hard Sudoku by training FLOPs\n\n![{caption}]({PICTURE})\n\n{caption} [All points](hard_sudoku.csv).",
+    ]
     return "\n\n".join(sections)
 
 
@@ -77,12 +78,11 @@ def claims_section(reports: Sequence[Report]) -> str:
         columns = {f"[{name}]({name}/tables/claims.md)": _verdict(parts) for name, parts in parts_of.items()}
         lines.append({"The paper says": claim.says} | columns)
     text = (
-        f"Each of {num_tested} of the {len(lines)} claims is tested by at least one profile. For {num_decided}, "
-        "at least one profile decides the claim for its own puzzles and model sizes, "
-        f"for {num_one_seed} of them only profiles with one seed. What holds by construction is not counted. Brackets "
-        "show how many of the tested parts hold; a claim with parts that are not tested holds only in part. A link "
-        "leads "
-        "to the parts with their rules and numbers."
+        f"Each of {num_tested} of the {len(lines)} claims is tested by at least one profile. For {num_decided}, at "
+        f"least one profile decides the claim for its own puzzles and model sizes, for {num_one_seed} of them only "
+        "profiles with one seed. What holds by construction is not counted. Brackets show how many of the tested "
+        "parts hold; a claim with parts that are not tested holds only in part. A link leads to the parts with their "
+        "rules and numbers."
     )
     return f"## The paper's claims\n\n{text}\n\n{markdown(pd.DataFrame(lines))}"
 
