@@ -1,11 +1,12 @@
 """A grid of runs: a baseline and named changes of a model, each with several seeds, as entries of a params file.
 
-The entries are inserted at the end of the section `runs`, in the form in which DVC writes YAML. No other line of the
-file changes, so comments stay.
+The entries are inserted at the end of the section `runs`. No other line of the file changes, so comments stay.
 """
 
-import io
-from collections.abc import Iterator, Mapping, Sequence
+import re
+import textwrap
+from collections.abc import Mapping, Sequence
+from itertools import takewhile
 from typing import Any, NamedTuple
 
 import yaml
@@ -14,7 +15,10 @@ from serrm.config import RANDOM, Params, RunSection
 from serrm.core.settings import parse
 
 SECTION = "runs"
-MAX_COLUMNS = 80  # a longer line is folded when DVC writes the file
+WIDTH = 80  # characters; DVC folds a longer line when it writes the file
+HEADING = re.compile(rf"{SECTION}:(\s+#.*)?")
+COMMENT = re.compile(r"\s*(#|$)")
+INSIDE = re.compile(r"\s|#")  # begins a line of a section, or of what may follow it
 Changes = dict[str, Any]  # by section and key, such as model.width
 
 
@@ -49,7 +53,7 @@ def missing_runs(params: Params, grid: Grid) -> dict[str, dict[str, Any]]:
 
 
 def with_runs(text: str, runs: Mapping[str, Mapping[str, Any]], file: str) -> str:
-    """The text of a params file with further runs.
+    """Add runs to the text of a params file.
 
     Raises:
         ValueError: a run has an unknown key or a wrong value, which the message names, or `runs` is on one line.
@@ -57,69 +61,29 @@ def with_runs(text: str, runs: Mapping[str, Mapping[str, Any]], file: str) -> st
     values = yaml.safe_load(text)
     values[SECTION] |= runs
     parse(Params, values, file)
-    line, indent = _end_of_section(text, file)
     lines = text.splitlines(keepends=True)
-    if not lines[line].endswith("\n"):
-        lines[line] += "\n"
-    entries = "".join(_entry(name, run, indent) for name, run in runs.items())
-    extended = "".join([*lines[: line + 1], entries, *lines[line + 1 :]])
-    assert yaml.safe_load(extended) == values, runs
+    first, end = _section(lines)
+    indent = len(first) - len(first.lstrip())
+    if not lines[end - 1].endswith("\n"):
+        lines[end - 1] += "\n"
+    lines[end:end] = [
+        textwrap.indent(
+            yaml.safe_dump({name: run}, sort_keys=False, default_flow_style=None, width=WIDTH - indent),
+            " " * indent,
+        )
+        for name, run in runs.items()
+    ]
+    extended = "".join(lines)
+    if indent == 0 or yaml.safe_load(extended) != values:
+        raise ValueError(f"{file}.{SECTION}: must have one entry per line, so that entries can be added")
     return extended
 
 
-def _end_of_section(text: str, file: str) -> tuple[int, int]:
-    """The last line with content of the section `runs`, and the indentation of its entries."""
-    (start, *_), *events = _events_of_section(text)
-    if not isinstance(start, yaml.MappingStartEvent) or start.flow_style:
-        raise ValueError(f"{file}.{SECTION}: must have one entry per line, so that entries can be added")
-    # A mapping without brackets ends behind the comments that follow it.
-    ends = [
-        after.line
-        for event, before, after in events
-        if isinstance(event, yaml.ScalarEvent | yaml.AliasEvent)
-        or (isinstance(event, yaml.CollectionEndEvent) and after.index > before.index)
-    ]
-    return ends[-1], events[0][1].column
-
-
-def _events_of_section(text: str) -> Iterator[tuple[yaml.Event, Any, Any]]:
-    """The parser's events of the value of the key `runs`, with the positions of their start and end."""
-    top: Any = yaml.compose(text)
-    start = next(value.start_mark.index for key, value in top.value if key.value == SECTION)
-    event: Any
-    depth = 0
-    for event in yaml.parse(text):
-        if event.start_mark.index >= start:
-            yield event, event.start_mark, event.end_mark
-            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-            if depth == 0:
-                return
-
-
-def _entry(name: str, run: Mapping[str, Any], indent: int) -> str:
-    """A run as DVC writes it: on one line if it fits, else one line per setting."""
-    from ruamel.yaml import YAML
-    from ruamel.yaml.comments import CommentedMap
-
-    writer = YAML()
-    writer.default_flow_style = False
-
-    def dump(values: Any) -> list[str]:
-        stream = io.StringIO()
-        writer.dump(values, stream)
-        return [f"{' ' * indent}{line}\n" for line in stream.getvalue().splitlines()]
-
-    def in_form(key: str, value: Any, depth: int) -> Any:
-        """The value on the line of its key if it fits."""
-        if not isinstance(value, Mapping):
-            return value
-        flow = CommentedMap(value)
-        flow.fa.set_flow_style()
-        writer.width = 10_000
-        (line,) = dump({key: flow})
-        writer.width = MAX_COLUMNS
-        if len(line) + 2 * depth <= MAX_COLUMNS:
-            return flow
-        return CommentedMap({name: in_form(name, part, depth + 1) for name, part in value.items()})
-
-    return "".join(dump({name: in_form(name, run, 0)}))
+def _section(lines: Sequence[str]) -> tuple[str, int]:
+    """Find the section `runs`: its first entry, and the number of lines up to its last one; ("", 1) without one."""
+    start = next((number for number, line in enumerate(lines) if HEADING.fullmatch(line.rstrip())), None)
+    if start is None:
+        return "", 1
+    rest = takewhile(lambda numbered: INSIDE.match(numbered[1]), enumerate(lines[start + 1 :], start + 2))
+    entries = [(number, line) for number, line in rest if not COMMENT.match(line)]
+    return entries[0][1], entries[-1][0]

@@ -6,12 +6,13 @@ records the leftover files too, and dvc.lock then differs from that of a clone t
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection
 from pathlib import Path
 
 from serrm.config import Params, read_yaml
 from serrm.core.files import write_whole
 from serrm.core.project import LOCK, PIPELINE, Layout, git
+from serrm.planning.pipeline import is_of_project, stages_of_pipeline
 
 ENTRY_START = re.compile(r"^  (?=\S)", re.MULTILINE)  # of a stage in dvc.lock
 
@@ -36,26 +37,14 @@ def is_in_cache(path: Path, cache: Path) -> bool:
     )
 
 
-def kept_entries(entries: Iterable[str], params: Params, root: Path) -> list[str]:
-    """Those of the names in dvc.lock that dvc.yaml still has, in its order.
-
-    Of a stage with a loop of the user's own, such as `matrix`, all entries are kept.
-    """
-    keys_of_loop: Mapping[str, Mapping[str, object]] = {
-        "${data_sets}": params.data_sets,
-        "${tests}": params.tests,
-        "${runs}": params.runs,
-    }
-    by_stage: dict[str, list[str]] = {}
+def kept_entries(entries: Collection[str], params: Params, root: Path) -> list[str]:
+    """List those names in dvc.lock that dvc.yaml still has, in its order; those of a user's own stages come last."""
+    stages = read_yaml(root / PIPELINE)["stages"]
+    kept = [name for name in stages_of_pipeline(root, params) if name in entries]
     for entry in entries:
-        by_stage.setdefault(entry.partition("@")[0], []).append(entry)
-    kept = []
-    for stage, settings in (read_yaml(root / PIPELINE) or {})["stages"].items():
-        names, loop = by_stage.get(stage, []), settings.get("foreach")
-        if isinstance(loop, str) and loop in keys_of_loop:
-            kept += [name for key in keys_of_loop[loop] if (name := f"{stage}@{key}") in names]
-        else:
-            kept += names
+        stage = entry.partition("@")[0]
+        if stage in stages and not is_of_project(stage, stages[stage]):
+            kept.append(entry)
     return kept
 
 

@@ -35,7 +35,7 @@ def stages_of_pipeline(root: Path, params: Params) -> dict[str, Stage]:
     for stage, settings in read_yaml(root / PIPELINE)["stages"].items():
         body = settings.get("do", settings)
         section, entries = _loop(settings, values)
-        if not str(body.get("cmd")).startswith(f"python -m stages {stage}"):
+        if not is_of_project(stage, settings):
             continue
         for key, item in entries.items():
             name = f"{stage}@{key}" if key else stage
@@ -59,6 +59,12 @@ def stages_of_pipeline(root: Path, params: Params) -> dict[str, Stage]:
         name: Stage(*stage, frozenset(before for path in reads[name] for before in writers(path)))
         for name, stage in stages.items()
     }
+
+
+def is_of_project(stage: str, settings: Mapping[str, Any]) -> bool:
+    """Tell stages of this project from a user's, by their commands in dvc.yaml."""
+    command = settings.get("do", settings).get("cmd")
+    return str(command).startswith(f"python -m stages {stage}")
 
 
 def _loop(settings: Mapping[str, Any], values: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
