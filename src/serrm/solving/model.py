@@ -29,7 +29,6 @@ from serrm.training.identity import MODEL, SUMS
 from serrm.training.settings import RunSettings
 
 CARD = "README.md"
-SIDES = range(3, 36)  # of grids for which checkpoints are listed
 PACKAGED = Path(str(files("serrm") / "checkpoints"))
 SHIPPED = frozenset({MODEL, CONFIG, SUMS, CARD})  # what `save_pretrained` writes
 
@@ -143,8 +142,8 @@ class Router:
         self.models: dict[str, Model] = {}  # those loaded so far
 
     def __repr__(self) -> str:
-        """Name the checkpoints and their puzzles."""
-        return f"Router({'; '.join(f'{name}: {puzzles}' for name, puzzles in routes().items())})"
+        """Name the checkpoints."""
+        return f"Router({', '.join(packaged_names())})"
 
     def model_for(self, question: Question) -> Model:
         """The model that answers a puzzle. ValueError if there is none."""
@@ -160,24 +159,6 @@ class Router:
     def answers(self, questions: Sequence[Question], options: SolveOptions) -> Iterator[tuple[int, Answer]]:
         """Yield (number of the question, its answer) in the order of completion."""
         return solve(questions, self.model_for, options)
-
-
-def routes() -> dict[str, str]:
-    """The puzzles of every packaged checkpoint by its name, such as "Sudoku, 9×9"."""
-    result: dict[str, str] = {}
-    for record in TASKS.values():
-        if not isinstance(record, GridTask) or record.checkpoint is None:
-            continue
-        sides: dict[str, list[int]] = {}
-        for side in SIDES:
-            sides.setdefault(record.checkpoint(side), []).append(side)
-        general = max(sides, key=lambda name: len(sides[name]))
-        for name, sides_of_name in sides.items():
-            sizes = ", ".join(f"{side}×{side}" for side in sides_of_name)
-            if name == general:
-                sizes = "other sizes" if len(sides) > 1 else "any size"
-            result[name] = f"{record.name}, {sizes}"
-    return result
 
 
 @overload
