@@ -18,7 +18,7 @@ from serrm.core.project import Layout, find_root
 from serrm.datasets.sets import read_puzzle_set, set_file, write_sets
 from serrm.puzzles.sudoku.data import GeneratedSudoku, MirrorSudoku
 from serrm.puzzles.sudoku.rules import BLANK
-from serrm.reporting.legal_guesses import FILE, LegalGuess
+from serrm.reporting.legal_guesses import FILE, SET
 from serrm.scoring.legal_guesses import legal_guess_accuracy
 from serrm.scoring.schema import read_profile_scores
 from serrm.sources.download import fetch
@@ -29,7 +29,7 @@ TOLERANCE = (
 )
 
 
-def guesses(params: Params, mirror: Path, root: Path) -> Iterator[LegalGuess]:
+def guesses(params: Params, mirror: Path, root: Path) -> Iterator[tuple[str, str, str, int, int, float]]:
     """A row per scored set of a profile's Sudoku data sets.
 
     ValueError if a set has another number of blanks than the scored one, within TOLERANCE.
@@ -56,7 +56,7 @@ def guesses(params: Params, mirror: Path, root: Path) -> Iterator[LegalGuess]:
                         f"{params.profile} {name}: {num_blank} blanks, the scores have {part.num_blank}"
                     )
                 gpa = round(100 * legal_guess_accuracy(questions), 2)
-                yield LegalGuess(params.profile, data_set, name, len(questions), num_blank, gpa)
+                yield params.profile, data_set, name, len(questions), num_blank, gpa
 
 
 def main() -> None:
@@ -67,7 +67,7 @@ def main() -> None:
     profiles = sorted(path.parent.name for path in (root / "reports").glob("*/metrics.json"))
     text = io.StringIO()
     table = csv.writer(text, lineterminator="\n")
-    table.writerow(LegalGuess._fields)
+    table.writerow((*SET, "num_puzzles", "num_blank", "gpa"))
     for profile in profiles:
         table.writerows(guesses(read_params(root / "profiles" / f"{profile}.yaml"), mirror, root))
     write_whole(root / "src/serrm/reporting" / FILE, text.getvalue())

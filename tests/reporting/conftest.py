@@ -10,6 +10,7 @@ from pydantic import TypeAdapter
 
 from serrm.models.families import ModelSettings
 from serrm.models.flops import flops
+from serrm.puzzles.tasks import alphabet
 from serrm.reporting.paper import Cost, load_paper, paper_cost
 from serrm.reporting.recipes import setting_differences
 from serrm.reporting.report import Inputs, write_report
@@ -46,6 +47,10 @@ def read_made():
     return {run: runs["{}-{}-s{}".format(*run)] for run in RUNS}
 
 
+def flops_of_step(task, model, side):
+    return flops(model, num_symbols=alphabet(task, side).num_symbols, num_positions=side**2)
+
+
 def report_of(files):
     """Evaluations as plain data, as a report with the made settings."""
     stored = json.loads((MADE / "settings.json").read_text(encoding="utf-8"))
@@ -53,7 +58,8 @@ def report_of(files):
         {tuple(key.split("/")): value for key, value in stored[side].items()} for side in stored
     )
     model = TypeAdapter(ModelSettings)
-    steps = {key: partial(flops, model.validate_python(values["model"])) for key, values in settings.items()}
+    models = {key: model.validate_python(values["model"]) for key, values in settings.items()}
+    steps = {key: partial(flops_of_step, key[0], models[key]) for key in models}
     nums = {"sudoku": 1000, "maze": 1000, "arc_agi_1": 3988, "arc_agi_2": 5573}
     changes = {key: setting_differences(settings[key], paper[key], nums[key[0]]) for key in settings}
     return Report("made", grouped(map(Evaluation.model_validate, files.values())), settings, changes, steps)

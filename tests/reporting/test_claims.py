@@ -17,7 +17,6 @@ from serrm.reporting.claim_rules import (
     not_behind,
 )
 from serrm.reporting.claims import claims_table, judge, overall, tally
-from serrm.reporting.legal_guesses import LegalGuess
 from serrm.reporting.paper import Check
 from serrm.reporting.results import Score
 from serrm.scoring.metrics import METRICS, wilson
@@ -288,8 +287,8 @@ def test_more_than_chance_is_more_than_legal_guesses(made, report, monkeypatch):
         }
         set_rate(made["sudoku", "se_rrm", seed], "gpa", rate, "16x16")
     for gpa, expected in ((30.0, HOLDS), (45.0, UNDECIDED), (60.0, FAILS)):
-        guess = LegalGuess("made", "sudoku", "16x16", 48, 480, gpa)
-        monkeypatch.setattr(claim_checks, "legal_guesses", lambda guess=guess: {guess[:3]: guess})
+        guesses = {("made", "sudoku", "16x16"): gpa}
+        monkeypatch.setattr(claim_checks, "legal_guesses", lambda guesses=guesses: guesses)
         assert judge(report(made))["larger_grids"][0].verdict == expected
     for seed in (1, 2):
         del made["sudoku", "se_rrm", seed]

@@ -14,7 +14,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from serrm.config import Params
 from serrm.core.execution import Execution
@@ -26,10 +25,8 @@ from serrm.planning.pipeline import stages_of_pipeline
 from serrm.puzzles.raw import Counts
 from serrm.puzzles.task import ArcTask
 from serrm.puzzles.tasks import TASKS, alphabet
+from serrm.reporting.flops import model_on_meta, optimiser_flops, sizes_of, step_flops
 from serrm.training.settings import RunSettings
-
-if TYPE_CHECKING:
-    from serrm.models.recurrence import RecurrentModel
 
 # Seconds that a stage takes besides its FLOPs, for DVC, imports, reading and writing.
 COMPUTING_SECONDS, DATA_SECONDS = 5.0, 1.5
@@ -96,21 +93,8 @@ def training_flops(run_settings: RunSettings, counts: Counts) -> int:
     from serrm.training import flops
 
     steps = run_settings.train.num_optimiser_steps(counts.num_train)
-    tokens = alphabet(run_settings.task, counts.side)
-    total = flops.training_flops(
-        run_settings,
-        steps,
-        steps,
-        num_symbols=tokens.num_symbols,
-        num_positions=counts.side**2,
-        num_special=len(tokens.special),
-    )
-    return total + steps * _optimiser_flops(run_settings, counts.side)
-
-
-def _optimiser_flops(run_settings: RunSettings, side: int) -> int:
-    """FLOPs of the matrix products of an optimiser's step, on device meta."""
-    return run_settings.train.optimizer.product_flops(_model_on_meta(run_settings, side))
+    total = flops.training_flops(run_settings, steps, steps, **sizes_of(run_settings, counts.side))
+    return total + steps * optimiser_flops(run_settings, counts.side)
 
 
 def evaluation_flops(run_settings: RunSettings, counts: Counts, scoring: ScoringSettings) -> int:
@@ -125,7 +109,7 @@ def evaluation_flops(run_settings: RunSettings, counts: Counts, scoring: Scoring
         votes = run_settings.arrays.num_augmentations + 1
         passes = votes * len(settings.task_types)
     set_flops = sum(
-        settings.puzzle_steps(num_puzzles) * _step_flops(run_settings, side)
+        settings.puzzle_steps(num_puzzles) * step_flops(run_settings, side)
         for side, num_puzzles in counts.tests.items()
         if _takes_side(run_settings, counts.side, side)
     )
@@ -135,45 +119,15 @@ def evaluation_flops(run_settings: RunSettings, counts: Counts, scoring: Scoring
         guessing = search.attempt_steps + (max(search.attempts) - 1) * GUESS_STEPS if search.attempts else 0
         attempts = sum(method.steps * max(method.attempts) for method in search.methods.values())
         steps += (max(search.max_steps) + guessing + attempts) * min(search.num_puzzles, num)
-    return passes * set_flops + steps * _step_flops(run_settings, counts.side)
+    return passes * set_flops + steps * step_flops(run_settings, counts.side)
 
 
 def _takes_side(run_settings: RunSettings, trained_side: int, side: int) -> bool:
     """True if a model trained on grids of one side takes those of another, by a model on device meta."""
     from serrm.inference.predict import refusal
 
-    model = _model_on_meta(run_settings, trained_side)
+    model = model_on_meta(run_settings, trained_side)
     return refusal(model, side, alphabet(run_settings.task, side).num_symbols) is None
-
-
-def _model_on_meta(run_settings: RunSettings, side: int) -> "RecurrentModel":
-    """A run's model for grids of a side, without numbers."""
-    import torch
-
-    from serrm.models.build import empty_model
-
-    tokens = alphabet(run_settings.task, side)
-    with torch.device("meta"):
-        return empty_model(
-            run_settings.model,
-            tokens.num_symbols,
-            num_positions=side**2,
-            num_special=len(tokens.special),
-        )
-
-
-def _step_flops(run_settings: RunSettings, side: int, *, in_training: bool = False) -> int:
-    """FLOPs of a supervision step of one puzzle, at inference or in training."""
-    from serrm.models.flops import flops
-
-    tokens = alphabet(run_settings.task, side)
-    return flops(
-        run_settings.model,
-        run_settings.train.halting if in_training else None,
-        num_symbols=tokens.num_symbols,
-        num_positions=side**2,
-        num_special=len(tokens.special),
-    )
 
 
 def still_to_do(stages: Stages, root: Path) -> Stages:
@@ -218,7 +172,7 @@ def rate_of(params: Params, stages: Stages, execution: Execution, tflops: float 
     side = params.counts(run_settings.data_set).side
     trainer = open_trial(run_settings, side, execution)
     check_memory(trainer, run_settings, execution.micro_batch)
-    rate = _step_flops(run_settings, side, in_training=True) / seconds_of_puzzle(trainer)
+    rate = step_flops(run_settings, side, in_training=True) / seconds_of_puzzle(trainer)
     return rate, f"this machine does about {with_prefix(rate)}FLOP/s in {trainer.settings.precision}"
 
 

@@ -44,8 +44,7 @@ WITHOUT_FAULT: Final = (
 DATA_EFFICIENT: Final = (
     "Let n be the number of samples that the other model had seen at its best snapshot. Holds if the interval of the "
     "difference between our last snapshot up to n samples and that snapshot lies above zero; fails if our next "
-    "snapshot, "
-    "from n samples on, is behind it."
+    "snapshot, from n samples on, is behind it."
 )
 SETTINGS_RULES: Final = ("parameters", "permutation")  # not about the scores of models
 
@@ -192,7 +191,7 @@ def above_chance(report: Report, check: Check) -> Iterator[Part]:
         runs = runs_on(its_report.results, task, check.models[0], check.set)
         guess = legal_guesses().get((report.profile, runs[0].data_set, check.set or "")) if runs else None
         if guess is not None:
-            yield judge_by_rule(rule, its_report, task, name, check.model_copy(update={"number": guess.gpa}))
+            yield judge_by_rule(rule, its_report, task, name, check.model_copy(update={"number": guess}))
         else:
             statement = f"{name} {set_name(check.set or '')}: {check.words}"
             evidence = (
@@ -254,22 +253,17 @@ def more_steps(report: Report, check: Check) -> Iterator[Part]:
             for steps, by_model in by_steps(its_report, task, check).items()
             if by_model and steps >= HEADLINE_STEPS
         }
-        verdict, evidence, p, num_seeds = (
-            UNTESTED,
-            "More steps than in training were not scored.",
-            math.nan,
-            0,
-        )
+        statement = f"{name} {set_name(check.set or '')}: {check.words}"
+        part = Part(statement, UNTESTED, "More steps than in training were not scored.", text)
         if scores and HEADLINE_STEPS not in scores:
-            evidence = f"{HEADLINE_STEPS} steps were not scored."
+            part = part._replace(evidence=f"{HEADLINE_STEPS} steps were not scored.")
         elif len(scores) > 1:
             most, usual = scores[max(scores)], scores[HEADLINE_STEPS]
             verdict, deciding, p = ahead(0.0, most, usual, has_same_runs=True)
-            num_seeds = fewest_seeds([most, usual])
             numbers = "; ".join(f"after {steps} steps {score}" for steps, score in scores.items())
             evidence = f"{METRICS[check.metric].name} {numbers}; {deciding}."
-        statement = f"{name} {set_name(check.set or '')}: {check.words}"
-        yield Part(statement, verdict, evidence, text, p, num_seeds)
+            part = Part(statement, verdict, evidence, text, p, fewest_seeds([most, usual]))
+        yield part
 
 
 def every_depth(report: Report, check: Check) -> Iterator[Part]:
@@ -279,18 +273,15 @@ def every_depth(report: Report, check: Check) -> Iterator[Part]:
     data_sets = [*by_task_and_data_set(report, check)]
     for task, name, its_report in data_sets:
         for steps, scores in by_steps(its_report, task, check).items():
-            evidence = f"{models} were not scored after so many steps."
-            verdict, p, num_seeds = UNTESTED, math.nan, 0
-            if len(scores) == len(check.models):
-                verdict, deciding, p = ahead(0.0, *scores.values())
-                evidence, num_seeds = (
-                    f"{METRICS[check.metric].name}: {deciding}.",
-                    fewest_seeds(scores.values()),
-                )
             label = "after 1 step" if steps == 1 else f"after {steps} steps"
             label = f"{name} {label}" if len(data_sets) > 1 else label
-            text = RULES["ahead"].text.format(number=0)
-            yield Part(f"{label}: {check.words}", verdict, evidence, text, p, num_seeds)
+            statement, text = f"{label}: {check.words}", RULES["ahead"].text.format(number=0)
+            part = Part(statement, UNTESTED, f"{models} were not scored after so many steps.", text)
+            if len(scores) == len(check.models):
+                verdict, deciding, p = ahead(0.0, *scores.values())
+                evidence = f"{METRICS[check.metric].name}: {deciding}."
+                part = Part(statement, verdict, evidence, text, p, fewest_seeds(scores.values()))
+            yield part
 
 
 def by_steps(report: Report, task: str, check: Check) -> dict[int, dict[str, Score]]:

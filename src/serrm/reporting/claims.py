@@ -55,17 +55,13 @@ NOTES: Final = (
     "seed' rest on a score of one seed, and do not cover other seeds where both models have one. GPA has a ratio "
     "estimator's interval over puzzles, and both models' puzzles count as independent; scores from before it was kept "
     "are compared over seeds alone.",
-    f"Ahead, behind, level and undecided are defined in the glossary (docs/glossary.md). Level means within "
-    f"±{MARGIN:g} "
-    f"points; if all scores are below {MARGIN:g}, the highest score replaces {MARGIN:g}. 'Nearly none' means that the "
-    f"interval lies below {NEARLY_NONE:g}%. The paper gives no such bounds. The deciding difference is the one with "
-    f"the "
-    "least lower end.",
+    "Ahead, behind, level and undecided are defined in the glossary (docs/glossary.md). Level means within "
+    f"±{MARGIN:g} points; if all scores are below {MARGIN:g}, the highest score replaces {MARGIN:g}. 'Nearly none' "
+    f"means that the interval lies below {NEARLY_NONE:g}%. The paper gives no such bounds. The deciding difference is "
+    "the one with the least lower end.",
     "p is two-sided and the level at which the interval of the deciding difference excludes the rule's bound; after "
-    "the "
-    "semicolon it is corrected for all parts with a p of this profile by Holm's method. Verdicts do not depend on it. "
-    "It "
-    "takes seeds as normally distributed: a permutation test of 3 against 3 seeds cannot give less than "
+    "the semicolon it is corrected for all parts with a p of this profile by Holm's method. Verdicts do not depend on "
+    "it. It takes seeds as normally distributed: a permutation test of 3 against 3 seeds cannot give less than "
     f"{least_permutation_p(3, 3):g}, and of 5 against 5 less than {least_permutation_p(5, 5):.2g}.",
     "A claim holds in part if some parts hold and others fail, are undecided or are not tested. It does not hold if no "
     "part holds and at least one fails. Parts by construction count only where all parts are.",
@@ -128,8 +124,7 @@ def claims_table(report: Report) -> Table:
             lines.append((*(head if index == 0 else [""] * len(head)), *shown))
     caption = (
         f"{len(judged)} claims, checked on this profile's data and model sizes ({tally(judged)}). Every part is "
-        f"judged by "
-        "the rule beside it."
+        "judged by the rule beside it."
     )
     notes = NOTES if report.profile == PAPER else [OTHER_SETTINGS, *NOTES]
     return Table(

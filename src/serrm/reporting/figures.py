@@ -58,6 +58,7 @@ BANDS: Final = "Bands are 95% intervals, of several seeds the range of the seeds
 # are left out until the runs are scored again.
 WITH_ANOTHER_TASK_TYPE: Final = ("6e02d71cdabf2506",)  # their `puzzles_digest`
 LEFT, SIZE, GAP = 16, 190, 26  # pixels: the edge, a grid, between grids
+SMALL: Final[dict[str, Any]] = {"font_size": 11.5, "fill": MUTED}
 
 
 def build_figures(report: Report) -> dict[str, str]:
@@ -335,16 +336,13 @@ def permuted(report: Report, task: str) -> str:
         f"if one was kept; π: a permutation of its symbols. {marked} f(πx) ≠ πf(x)."
         f"{TASKS[task].permutation_note}{left_out}"
     )
-    lines, title = textwrap.wrap(about, 135), TASKS[task].permutation_title
-    look = {"font_size": 11.5, "fill": MUTED}
-    parts = [svg.text(LEFT, 26, title, font_size=16, font_weight=700, fill=DARK)]
-    parts += [svg.text(LEFT, 46 + 16 * index, line, **look) for index, line in enumerate(lines)]
-    top = 58 + 16 * len(lines)
+    title = TASKS[task].permutation_title
+    parts, top = picture_heading(title, about)
     for run, result in rows:
         name, counts = model_name(run.variant), f"{result.num_identical:,} of {result.num_pairs:,}"
         heading = f"{name}, {data_set_name(run.data_set)}"
         parts.append(svg.text(LEFT, top + 14, heading, font_size=13.5, font_weight=700, fill=DARK))
-        parts.append(svg.text(LEFT, top + 32, f"f(πx) = πf(x) for {counts} puzzles", **look))
+        parts.append(svg.text(LEFT, top + 32, f"f(πx) = πf(x) for {counts} puzzles", **SMALL))
         for column, (symbol, panel) in enumerate(_grids(run, result.example).items()):
             left = LEFT + column * (SIZE + GAP)
             parts.append(svg.grid_svg(panel, f"{symbol}, {name}", left, top + 44, SIZE))
@@ -352,6 +350,14 @@ def permuted(report: Report, task: str) -> str:
             parts.append(svg.text(left, top + 62 + SIZE, caption, font_size=12, fill=DARK))
         top += SIZE + 92
     return svg.document(LEFT + 4 * (SIZE + GAP), top, title, parts)
+
+
+def picture_heading(title: str, about: str) -> tuple[list[str], int]:
+    """Write the title of a picture and the lines about it; returns them with the height that they take."""
+    lines = textwrap.wrap(about, 135)
+    parts = [svg.text(LEFT, 26, title, font_size=16, font_weight=700, fill=DARK)]
+    parts += [svg.text(LEFT, 46 + 16 * index, line, **SMALL) for index, line in enumerate(lines)]
+    return parts, 58 + 16 * len(lines)
 
 
 def _grids(run: Evaluation, example: PermutedPuzzle) -> dict[str, Panel]:

@@ -122,8 +122,8 @@ def _headline_notes(rows: Sequence[HeadlineRow], *, has_arc: bool, has_seeds: bo
     if any(row.has_other_steps for row in rows):
         steps += ", or the number after a score"
     notes = [
-        f"Scores are percentages of n puzzles solved exactly{by_two} after {steps}, with "
-        f"95% Wilson intervals.{NOTE_ON_SEEDS if has_seeds else ''}"
+        f"Scores are percentages of n puzzles solved exactly{by_two} after {steps}, with 95% Wilson "
+        f"intervals.{NOTE_ON_SEEDS if has_seeds else ''}"
     ]
     if paper_puzzles := dict.fromkeys(row.paper_puzzles for row in rows if row.paper_puzzles):
         notes.append(f"The paper's test puzzles are {'; '.join(paper_puzzles)}.")

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 import pandas as pd
 
 from serrm.inference.settings import GUESS_STEPS, HEADLINE_STEPS
-from serrm.puzzles.tasks import TASKS, alphabet
+from serrm.puzzles.tasks import TASKS
 from serrm.reporting.formats import counts_text, flops_text
 from serrm.reporting.paper import CANNOT_EXTRAPOLATE, DASH, data_set_name, load_paper, model_name, set_name
 from serrm.reporting.results import (
@@ -22,7 +22,7 @@ from serrm.reporting.results import (
     training_flops,
 )
 from serrm.scoring.metrics import METRICS, PASS_AT, metrics_of
-from serrm.scoring.schema import ComputePoint, Evaluation, ScoredSet, TaskTypeRow, Training
+from serrm.scoring.schema import ComputePoint, Evaluation, TaskTypeRow, Training
 
 NO_SET: Final = ""  # in place of a test set's name: there is no such set
 Columns = Mapping[str, tuple[str, str]]  # heading → test set and metric
@@ -41,36 +41,42 @@ def variants_table(report: Report) -> pd.DataFrame:
         if (runs[0].task, variant) in paper_variants:
             continue
         for name in runs[0].own_sets:
-            if (part := runs[0].scored.get(name)) is None:
-                continue
-            steps = part.headline_steps
-            solved, gpa = (score(runs, metric, name, steps) for metric in (runs[0].main_metric, "gpa"))
-            labels = data_set_name(data_set), model_name(variant), set_name(name)
-            numbers = f"{part.num_puzzles:,}", str(steps), str(solved or DASH), str(gpa or DASH)
-            rows.append((*labels, *numbers))
-    return pd.DataFrame(rows, columns=["Task", "Model", "Puzzles", "n", "Steps", "Solved", "GPA"])
+            if name in runs[0].scored:
+                labels = {
+                    "Task": data_set_name(data_set),
+                    "Model": model_name(variant),
+                    "Puzzles": set_name(name),
+                }
+                rows.append(labels | _scores_on(runs, name, {}))
+    columns = ["Task", "Model", "Puzzles", "n", "Steps", "Solved", "GPA"]
+    return pd.DataFrame(rows, columns=columns).fillna(DASH)
 
 
 def file_sets_table(report: Report) -> pd.DataFrame:
-    """Scores on the test sets of users' files: a row per variant and test set, over all seeds."""
+    """Tabulate scores on the test sets of users' files: a row per variant and test set, over all seeds."""
     rows = []
     for (data_set, variant), runs in report.results.items():
-        metrics = {"Solved": runs[0].main_metric, "GPA": "gpa", **further_metrics()}
-        for name, part in runs[0].sets.items():
-            if part.of_file is None:
-                continue
-            row = {"Task": data_set_name(data_set), "Puzzles": name, "Model": model_name(variant)}
-            if isinstance(part, ScoredSet):
-                steps = part.headline_steps
-                scores = {heading: score(runs, metric, name, steps) for heading, metric in metrics.items()}
-                row |= {"n": f"{part.num_puzzles:,}", "Steps": str(steps)}
-                row |= {heading: str(result) for heading, result in scores.items() if result}
-            else:
-                row["Solved"] = CANNOT_EXTRAPOLATE
-            rows.append(row)
+        for name in [name for name, scores in runs[0].sets.items() if scores.of_file is not None]:
+            scores = {"Solved": CANNOT_EXTRAPOLATE}
+            if name in runs[0].scored:
+                scores = _scores_on(runs, name, further_metrics())
+            rows.append(
+                {"Task": data_set_name(data_set), "Puzzles": name, "Model": model_name(variant)} | scores
+            )
     further = [heading for heading in further_metrics() if any(heading in row for row in rows)]
     columns = ["Task", "Puzzles", "Model", "n", "Steps", "Solved", "GPA", *further]
     return pd.DataFrame(rows, columns=columns).fillna(DASH)
+
+
+def _scores_on(runs: Sequence[Evaluation], name: str, further: Mapping[str, str]) -> dict[str, str]:
+    """List the number of puzzles, the steps and the scores on a set, by heading; `further` has metrics by heading."""
+    scored = runs[0].scored[name]
+    metrics = {"Solved": runs[0].main_metric, "GPA": "gpa", **further}
+    scores = {
+        heading: score(runs, metric, name, scored.headline_steps) for heading, metric in metrics.items()
+    }
+    texts = {heading: str(result) for heading, result in scores.items() if result}
+    return {"n": f"{scored.num_puzzles:,}", "Steps": str(scored.headline_steps)} | texts
 
 
 def criteria_table(report: Report) -> pd.DataFrame:
@@ -214,10 +220,7 @@ def searches_of(report: Report) -> dict[tuple[str, str, str], list[Search]]:
             points = searches_of_main | points
         for method, of_seeds in points.items():
             if groups := _same_limits(of_seeds):
-                side = runs[0].data.side
-                flops = report.flops[data_set, variant](
-                    num_symbols=alphabet(runs[0].task, side).num_symbols, num_positions=side**2
-                )
+                flops = report.flops[data_set, variant](runs[0].data.side)
                 searches[data_set, variant, method] = [_search(points, flops) for points in groups]
     return searches
 
@@ -234,14 +237,11 @@ def _same_limits(of_seeds: Sequence[Sequence[ComputePoint]]) -> list[list[Comput
 
 def _search(points: Sequence[ComputePoint], flops_of_step: int) -> Search:
     """The search of all seeds; `points` are theirs."""
-    mean_steps, scores = (
-        fmean(point.mean_steps for point in points),
-        [search_score(point) for point in points],
-    )
-    of_seeds = scores[0]  # unrounded
-    if len(scores) > 1:
-        of_seeds = over_seeds([(each.value, each.low, each.high) for each in scores], points[0].num_puzzles)
-    return Search(points[0], mean_steps, flops_of_step * mean_steps, of_seeds)
+    mean_steps = fmean(point.mean_steps for point in points)
+    score_of_search = search_score(points[0])  # unrounded
+    if len(points) > 1:
+        score_of_search = over_seeds([search_score(point)[:3] for point in points], points[0].num_puzzles)
+    return Search(points[0], mean_steps, flops_of_step * mean_steps, score_of_search)
 
 
 def compute_table(report: Report) -> pd.DataFrame:
@@ -315,18 +315,16 @@ OTHER_TABLES: Final = {
         "Test-time compute",
         'The table shows how many puzzles of the trained size are solved. "First verified answer" is one attempt that '
         f'stops at a verified answer; with "guesses", further attempts of {GUESS_STEPS} steps each follow. Other '
-        "methods are those of test_time_compute.methods in the params file. Mean steps "
-        "and FLOPs are those of all attempts at a puzzle.",
+        "methods are those of test_time_compute.methods in the params file. Mean steps and FLOPs are those of all "
+        "attempts at a puzzle.",
         compute_table,
     ),
     "runs": OtherTable(
         "Training runs",
         "Parameters are those of the model + those of its task-type embeddings. FLOPs count all matrix products, two "
         "per multiply-add, the optimiser's too. Seconds are those of the run behind the committed scores, where they "
-        "were "
-        "measured (reports/studies/training_times.csv). Arithmetic is the precision and the kernels, where the run "
-        "kept "
-        "them.",
+        "were measured (reports/studies/training_times.csv). Arithmetic is the precision and the kernels, where the "
+        "run kept them.",
         trainings_table,
     ),
     "tuning": OtherTable(

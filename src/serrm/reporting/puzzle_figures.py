@@ -4,7 +4,6 @@ They need the files of the evaluations (`serrm.scoring.predictions`), which are 
 them; those that are committed stay when tables and figures are drawn anew from scores.
 """
 
-import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -30,6 +29,7 @@ from serrm.reporting.figures import (
     framed,
     label_scores,
     panels_of,
+    picture_heading,
     svg_text,
 )
 from serrm.reporting.paper import data_set_name, model_name, puzzle_set
@@ -192,11 +192,7 @@ def failures(report: Report, folder: Path) -> str:
         f"The first ones of profile {report.profile} for each model, seed {rows[0][0].seed}: its prediction after the "
         "most steps, with wrong cells marked, and the answer."
     )
-    parts = [svg.text(LEFT, 26, title, font_size=16, font_weight=700, fill=DARK)]
-    lines = textwrap.wrap(about, 135)
-    look = {"font_size": 11.5, "fill": MUTED}
-    parts += [svg.text(LEFT, 46 + 16 * index, line, **look) for index, line in enumerate(lines)]
-    top = 58 + 16 * len(lines)
+    parts, top = picture_heading(title, about)
     for run, examples in rows:
         heading = f"{model_name(run.variant)}, {data_set_name(run.data_set)}"
         colour, _ = style(run.variant)

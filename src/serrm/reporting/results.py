@@ -10,22 +10,20 @@ from functools import cache, partial
 from math import isnan, nan
 from pathlib import Path
 from statistics import fmean, stdev
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from serrm.config import RANDOM, Params
 from serrm.inference.settings import HEADLINE_STEPS
 from serrm.models.families import FAMILIES
-from serrm.puzzles.tasks import alphabet
+from serrm.reporting.flops import optimiser_flops, step_flops
 from serrm.reporting.recipes import ComposedSettings, Setting, setting_differences
 from serrm.scoring import intervals
 from serrm.scoring.intervals import Difference, newcombe_correlation
 from serrm.scoring.metrics import MEAN, interval, metrics_of
 from serrm.scoring.schema import ComputePoint, Evaluation, ScoredSet, read_evaluation, read_profile_scores
 from serrm.scoring.significance import p_value
-from serrm.training.optimizers import OptimizerSettings
-from serrm.training.settings import RunSettings
 
 Key = tuple[str, str]  # data set (an entry of `data_sets`) and variant of a run
 TUNING: Final = "reports/studies/tuning.csv"
@@ -235,8 +233,8 @@ def grouped(runs: Iterable[Evaluation]) -> Results:
 class Report:
     """The results of a profile's runs with their settings, and the differences of these from the paper's.
 
-    `flops` has, by data set and variant, a function from `num_symbols` and `num_positions` to the FLOPs of a
-    supervision step at inference.
+    `flops` has, by data set and variant, a function from the side of a grid to the FLOPs of a supervision step at
+    inference.
     `flops_of_optimiser` has, likewise, a function to the FLOPs of the matrix products of the optimiser's step.
     `seconds` has the time of trainings by the run's name, where a study measured it, and `tuning` the rows of the
     study of tuning runs.
@@ -248,30 +246,11 @@ class Report:
     results: Results
     settings: Mapping[Key, ComposedSettings] = field(default_factory=dict)
     setting_differences: Mapping[Key, Sequence[Setting]] = field(default_factory=dict)
-    flops: Mapping[Key, Callable[..., int]] = field(default_factory=dict)
+    flops: Mapping[Key, Callable[[int], int]] = field(default_factory=dict)
     flops_of_optimiser: Mapping[Key, Callable[[], int]] = field(default_factory=dict)
     seconds: Mapping[str, float] = field(default_factory=dict)
     tuning: Sequence[Mapping[str, str]] = ()
     init: Mapping[str, str] = field(default_factory=dict)
-
-
-def _flops(*args: Any, **sizes: int) -> int:
-    """`serrm.models.flops.flops`, which imports torch; a headline needs none."""
-    from serrm.models.flops import flops
-
-    return flops(*args, **sizes)
-
-
-def _optimiser_flops(run: RunSettings, **sizes: int) -> int:
-    """FLOPs of the matrix products of an optimiser's step; torch is imported only if the optimiser has some."""
-    if type(run.train.optimizer).product_flops is OptimizerSettings.product_flops:
-        return 0
-    import torch
-
-    from serrm.models.build import empty_model
-
-    with torch.device("meta"):
-        return run.train.optimizer.product_flops(empty_model(run.model, **sizes))
 
 
 def read_study(path: Path, profile: str) -> list[dict[str, str]]:
@@ -292,16 +271,11 @@ def make_report(
     settings, from_paper, flops_of, flops_of_optimiser = {}, {}, {}, {}
     for name in params.runs:
         run = params.run_settings(name)
-        key, paper = (
-            (run.data_set, run.variant),
-            paper_params.settings_of_plain_run(run.task, run.model.family),
-        )
+        key = run.data_set, run.variant
+        paper = paper_params.settings_of_plain_run(run.task, run.model.family)
         composed = settings[key] = run.model_dump(mode="json")
-        special = alphabet(run.task, params.counts(run.data_set).side).special
-        flops_of[key] = partial(_flops, run.model, num_special=len(special))
-        side = params.counts(run.data_set).side
-        sizes = {"num_symbols": alphabet(run.task, side).num_symbols, "num_positions": side**2}
-        flops_of_optimiser[key] = cache(partial(_optimiser_flops, run, num_special=len(special), **sizes))
+        flops_of[key] = partial(step_flops, run)
+        flops_of_optimiser[key] = cache(partial(optimiser_flops, run, params.counts(run.data_set).side))
         if paper is not None:
             num_examples = paper_params.counts(run.task).num_train
             from_paper[key] = setting_differences(composed, paper.model_dump(mode="json"), num_examples)

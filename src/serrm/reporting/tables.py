@@ -21,14 +21,13 @@ from serrm.reporting.results import Report, Results, all_runs, main_models, tota
 
 LEGEND: Final = (
     f"Scores are percentages after {HEADLINE_STEPS} supervision steps unless a table gives another number, with 95% "
-    "intervals: Wilson's over puzzles, for generated ARC-like puzzles over their rules. The squares of "
-    "a puzzle depend on one another, so GPA's interval is over puzzles too (ratio estimator); scores that were made "
-    f"before it was kept have none.{NOTE_ON_SEEDS}",
+    "intervals: Wilson's over puzzles, for generated ARC-like puzzles over their rules. The squares of a puzzle "
+    "depend on one another, so GPA's interval is over puzzles too (ratio estimator); scores that were made before it "
+    f"was kept have none.{NOTE_ON_SEEDS}",
     f"{DASH} means not run here, or not in the paper. {QUOTED} marks a score that the paper quotes from the model's own"
     " paper and does not compute (HRM: https://arxiv.org/abs/2506.21734, TRM: https://arxiv.org/abs/2510.04871).",
     "↑ and ↓ mean that our score is ahead of the paper's or behind: the 95% interval of the difference lies wholly "
-    "above or "
-    "below zero. They are shown only for the same puzzles.",
+    "above or below zero. They are shown only for the same puzzles.",
 )
 UNEQUAL: Final = 1.05
 """The ratio of two models' training FLOPs from which notes name them."""
