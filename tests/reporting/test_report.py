@@ -20,13 +20,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from serrm.config import read_params
-from serrm.core.files import between_markers
 from serrm.puzzles.tasks import TASKS
 from serrm.reporting.claim_rules import FAILS, HOLDS, UNDECIDED, UNTESTED
 from serrm.reporting.conclusion import conclusion
 from serrm.reporting.figures import depth, learning_curves, permuted
 from serrm.reporting.formats import Table, flops_text, to_csv, to_latex, to_markdown
-from serrm.reporting.headline import BEGIN, END, headline
+from serrm.reporting.headline import headline
 from serrm.reporting.other_tables import compute_table
 from serrm.reporting.paper import CANNOT_EXTRAPOLATE, load_paper
 from serrm.reporting.paper_tables import entries_of
@@ -51,13 +50,12 @@ from tests.reporting.conftest import (
     paper_files,
     report_of,
     set_rate,
-    skip_if_run_since,
     write_made,
 )
 
 ROOT, GOLDEN = Path(__file__).parents[2], Path(__file__).parent / "golden"
 PAPER = (ROOT / "src/serrm/reporting/paper.yaml").read_text(encoding="utf-8")
-WITH_HEADLINE = ["claims", "published", "gpu_sudoku"]
+PROFILES = ["claims", "published", "gpu_sudoku", "laptop", "arc_10x10", "maze_hard", "gpu_maze", "gpu_arc"]
 
 
 def texts_of(folder):
@@ -414,9 +412,7 @@ def results_of(table):
     return [re.findall("|".join([r"\d[\d.,]*", HOLDS, UNDECIDED, FAILS, UNTESTED]), row) for row in rows]
 
 
-@pytest.mark.parametrize(
-    "profile", [*WITH_HEADLINE, "laptop", "arc_10x10", "maze_hard", "gpu_maze", "gpu_arc"]
-)
+@pytest.mark.parametrize("profile", PROFILES)
 def test_the_tables_of_a_profile_are_those_of_its_scores(profile):
     """So too where the pipeline was run since, which writes both."""
     report, folder = report_here(profile), ROOT / "reports" / profile
@@ -429,14 +425,6 @@ def test_the_tables_of_a_profile_are_those_of_its_scores(profile):
     assert scores == headline_scores(all_runs(report.results))
     for name in ("depth", "learning", "training"):
         assert (folder / "curves" / f"{name}.csv").is_file()
-
-
-@pytest.mark.parametrize("profile", WITH_HEADLINE)
-def test_the_page_of_reports_holds_the_numbers_of_the_committed_scores(profile):
-    skip_if_run_since(f"reports/{profile}/metrics.json")
-    page, report = (ROOT / "reports" / "README.md").read_text(encoding="utf-8"), report_here(profile)
-    table = headline(report).text("github")
-    assert between_markers(page, BEGIN.format(profile), END.format(profile), table) == page
 
 
 def test_windows_are_not_compared_with_the_papers_mazes():

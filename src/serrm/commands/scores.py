@@ -13,21 +13,13 @@ from serrm.core.project import PAPER, PROFILES, REGRESSION, Layout, find_root, g
 if TYPE_CHECKING:
     from serrm.reporting.results import Report
 
-PAGE = typer.Option(
-    None,
-    "--write",
-    help="Also replace the table in this file, between the comments `serrm headline PROFILE: begin` and `end`.",
-)
 
-
-def headline(profile: str | None = PROFILE_OPTION, page: Path | None = PAGE) -> None:
+def headline(profile: str | None = PROFILE_OPTION) -> None:
     """Print a profile's main scores as a table, and the paths of its other results.
 
     Example: serrm headline --profile laptop
     """
     from serrm.config import open_project, read_params
-    from serrm.core.files import between_markers, write_whole
-    from serrm.reporting.headline import BEGIN, END
     from serrm.reporting.headline import headline as build_headline
     from serrm.reporting.results import make_report, read_gathered
 
@@ -41,11 +33,6 @@ def headline(profile: str | None = PROFILE_OPTION, page: Path | None = PAGE) -> 
     typer.echo(
         "\n".join([*(os.path.relpath(path) for path in paths if path.exists()), "MLflow runs: make ui"])
     )
-    if page is not None:
-        begin, end = (marker.format(params.profile) for marker in (BEGIN, END))
-        text = between_markers(page.read_text(encoding="utf-8"), begin, end, scores.text("github"))
-        write_whole(page, text)
-        typer.echo(f"{page}: table of profile {params.profile} replaced")
 
 
 def overview() -> None:
@@ -53,20 +40,18 @@ def overview() -> None:
 
     Example: serrm overview
     """
-    from serrm.comparing.overview import BEGIN, END
-    from serrm.core.files import between_markers, write_whole
+    from serrm.core.files import write_whole
     from serrm.reporting.report import write_shown
 
     root = find_root(Path.cwd())
-    file, reports = root / "reports" / "README.md", committed_reports(root)
+    reports = committed_reports(root)
+    folder = root / "reports"
     for name, report in reports.items():
-        write_shown(report, file.with_name(name))
-        typer.echo(f"{os.path.relpath(file.with_name(name))}: tables and figures")
+        write_shown(report, folder / name)
+        typer.echo(f"{os.path.relpath(folder / name)}: tables and figures")
     for name, text in overview_files(root, reports).items():
-        if name == file.name:
-            text = between_markers(file.read_text(encoding="utf-8"), BEGIN, END, text)
-        write_whole(file.with_name(name), text)
-        typer.echo(os.path.relpath(file.with_name(name)))
+        write_whole(folder / name, text)
+        typer.echo(os.path.relpath(folder / name))
 
 
 def committed_reports(root: Path) -> dict[str, "Report"]:
@@ -86,13 +71,14 @@ def committed_reports(root: Path) -> dict[str, "Report"]:
 
 
 def overview_files(root: Path, reports: Mapping[str, "Report"]) -> dict[str, str]:
-    """Write the files of the overview by name, from all profiles except `ci`; README.md is the generated part only.
+    """Write the files of the overview by name, from all profiles except `ci`.
 
-    Profile `ci` trains for a few steps, so its scores are compared with those of a commit, not with the paper's.
+    Of README.md, the overview and the main scores of some profiles are replaced, between comments. Profile `ci` trains
+    for a few steps, so its scores are compared with those of a commit, not with the paper's.
     """
-    from serrm.comparing import costs, hard_sudoku, ideas
-    from serrm.comparing.overview import COSTS, PICTURE
-    from serrm.comparing.overview import overview as build_overview
+    from serrm.comparing import costs, hard_sudoku, ideas, overview
+    from serrm.core.files import between_markers
+    from serrm.reporting import headline
 
     reports = {name: report for name, report in reports.items() if name != REGRESSION}
     if not reports:
@@ -100,13 +86,19 @@ def overview_files(root: Path, reports: Mapping[str, "Report"]) -> dict[str, str
     points = hard_sudoku.points(reports, root)
     files = {
         "hard_sudoku.csv": hard_sudoku.to_csv(points),
-        PICTURE: hard_sudoku.picture(points),
-        COSTS: costs.picture(costs.points(reports)),
+        overview.PICTURE: hard_sudoku.picture(points),
+        overview.COSTS: costs.picture(costs.points(reports)),
     }
     sections = list[str]()
     if ideas.PROFILE in reports:
         rows = ideas.rows(reports[ideas.PROFILE], ideas.read_ideas(root))
         sections.append(ideas.section(rows))
         files[ideas.FIGURE] = ideas.picture(rows)
-    caption = hard_sudoku.caption(points)
-    return {"README.md": build_overview([*reports.values()], caption, sections), **files}
+    page = (root / "reports" / "README.md").read_text(encoding="utf-8")
+    text = overview.overview([*reports.values()], hard_sudoku.caption(points), sections)
+    page = between_markers(page, overview.BEGIN, overview.END, text)
+    for name, report in reports.items():
+        begin, end = (marker.format(name) for marker in (headline.BEGIN, headline.END))
+        if begin in page:
+            page = between_markers(page, begin, end, headline.headline(report).text("github"))
+    return {"README.md": page, **files}
