@@ -15,7 +15,6 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from serrm.comparing.effects import Group, compare_scores, effects
-from serrm.puzzles.tasks import alphabet
 from serrm.reporting import figures
 from serrm.reporting.formats import flops_text, markdown
 from serrm.reporting.other_tables import searches_of
@@ -130,9 +129,7 @@ def _training(report: Report, runs: Sequence[Evaluation]) -> tuple[int, float, f
 def _inference(report: Report, runs: Sequence[Evaluation], steps: int) -> tuple[float, float]:
     """Steps of one attempt and their FLOPs."""
     run = runs[0]
-    num_symbols = alphabet(run.task, run.data.side).num_symbols
-    count = report.flops[run.data_set, run.variant]
-    return steps, steps * count(num_symbols=num_symbols, num_positions=run.data.side**2)
+    return steps, steps * report.flops[run.data_set, run.variant](run.data.side)
 
 
 def section(found: Sequence[Row]) -> str:
