@@ -5,7 +5,7 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import typer
 
@@ -24,7 +24,7 @@ def run(app: typer.Typer, arguments: Sequence[str] | None = None) -> int:
         code: int | None = app(arguments, standalone_mode=False)
     except UsageError as error:
         if message := error.format_message():  # empty if the help was printed instead
-            print_error(message + _known_commands(error))
+            print_error(message)
         return error.exit_code
     except (ValueError, OSError) as error:
         print_error(str(error))
@@ -44,13 +44,6 @@ def run(app: typer.Typer, arguments: Sequence[str] | None = None) -> int:
             raise error.__cause__ from None
         return 130
     return code or 0
-
-
-def _known_commands(error: Any) -> str:
-    """The sentence with all commands after the message about an unknown command; else empty."""
-    commands = getattr(getattr(error.ctx, "command", None), "commands", {}) if error.ctx else {}
-    is_unknown = error.message.startswith("No such command") and commands
-    return f" Known are {', '.join(sorted(commands))}." if is_unknown else ""
 
 
 def print_error(message: str) -> None:

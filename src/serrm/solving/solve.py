@@ -28,7 +28,7 @@ from serrm.inference.settings import GUESS_STEPS
 from serrm.kernels.precision import resolved_precision
 from serrm.models.layers import DTYPES
 from serrm.puzzles.arc.grids import NUM_COLOURS, decode, encode
-from serrm.puzzles.raw import Cells, Tokens
+from serrm.puzzles.raw import Cells
 from serrm.puzzles.task import ArcTask, GridTask, Task
 from serrm.puzzles.tasks import ARC, TASKS, grid_task, question_task
 from serrm.reading.question import Question
@@ -389,12 +389,9 @@ class GridPuzzles:
         assert found.answer is not None
         cells = question.cells.reshape(-1)
         unfilled = cells if self.record.blank is None else np.uint8(self.record.blank)
-        answer = self._square(np.where(found.answer == 0, unfilled, found.answer))
+        tokens = np.where(found.answer == 0, unfilled, found.answer)
         remark = self.record.caveat(cells) if found.is_verified else ""
-        return found, answer, remark
-
-    def _square(self, tokens: Tokens) -> Cells:
-        return tokens.reshape(self.side, self.side)
+        return found, tokens.reshape(self.side, self.side), remark
 
     def hints(self, network: Search) -> dict[int, int]:
         """The symbols of which the network is certain, by cell."""
