@@ -90,7 +90,7 @@ def effects(
         "workspace", metavar="[REVISION]", help="A profile or any other name that `serrm compare` takes."
     ),
     metric: str = METRIC,
-    set_name: str = SET,
+    test_set: str = SET,
     is_json: bool = ROWS_JSON,
 ) -> None:
     """Tabulate the variants of a profile: per family a baseline, and one row per change with its difference.
@@ -104,7 +104,7 @@ def effects(
         scores = read_revision(find_root(Path.cwd()), revision)
     except UnknownRevision as error:
         raise typer.BadParameter(str(error)) from None
-    rows = effects_of_profile(scores, metric, set_name)
+    rows = effects_of_profile(scores, metric, test_set)
     _print_effects(
         rows, f"profile {scores.profile} has one variant per family", scores.remarks, is_json=is_json
     )
@@ -118,7 +118,7 @@ def sweep(
         "HEAD", "--rev", help="The commit from which the experiments started, with the baseline's scores."
     ),
     metric: str = METRIC,
-    set_name: str = SET,
+    test_set: str = SET,
     is_json: bool = ROWS_JSON,
 ) -> None:
     """Tabulate the DVC experiments from a commit: its settings as the baseline, and one row per point.
@@ -132,7 +132,7 @@ def sweep(
 
     root = find_root(Path.cwd())
     try:
-        rows = sweeps.sweep(root, pattern, base, metric, set_name)
+        rows = sweeps.sweep(root, pattern, base, metric, test_set)
     except UnknownRevision as error:
         raise typer.BadParameter(str(error)) from None
     _print_effects(rows, "The experiments have the same settings and seeds.", (), is_json=is_json)

@@ -82,51 +82,51 @@ def common_steps(first: ScoredSet, second: ScoredSet) -> int | None:
     return next((steps for steps in choices if steps in first.steps and steps in second.steps), None)
 
 
-def effects(baseline: Group, others: Sequence[Group], metric: str = "", set_name: str = "") -> list[Effect]:
+def effects(baseline: Group, others: Sequence[Group], metric: str = "", test_set: str = "") -> list[Effect]:
     """The rows of the baseline and of every other group, for a metric and a set, by default the main ones.
 
     Raises:
         ValueError: no score of the data set has the metric, or no group the set.
     """
     example = baseline.runs[0]
-    metric, set_name = metric or example.main_metric, set_name or example.main_set
+    metric, test_set = metric or example.main_metric, test_set or example.main_set
     records = metrics_of(example.task)
     if metric not in records:
         raise ValueError(f"metric {metric!r}: {example.data_set} has {', '.join(records)}")
     sets = dict.fromkeys(name for group in (baseline, *others) for name in group.runs[0].scored)
-    if set_name not in sets:
-        raise ValueError(f"set {set_name!r}: {example.data_set} has {', '.join(sets) or 'none'}")
+    if test_set not in sets:
+        raise ValueError(f"set {test_set!r}: {example.data_set} has {', '.join(sets) or 'none'}")
     by_key = [
         {change.key: change.second for change in changes(baseline.settings, group.settings)}
         for group in others
     ]
     changed = {key: baseline.settings.get(key) for values in by_key for key in values}
-    own_score = group_score(baseline, metric, set_name)
+    own_score = group_score(baseline, metric, test_set)
     rows = [Effect(baseline, changed, own_score, None, BASELINE if own_score else NO_SCORE)]
     for group, values in zip(others, by_key, strict=True):
-        steps = _steps(baseline, group, set_name)
+        steps = _steps(baseline, group, test_set)
         first, second = (
-            None if steps is None else score(side.runs, metric, set_name, steps) for side in (baseline, group)
+            None if steps is None else score(side.runs, metric, test_set, steps) for side in (baseline, group)
         )
         if first is None or second is None:
-            rows.append(Effect(group, values, group_score(group, metric, set_name), None, NO_SCORE))
+            rows.append(Effect(group, values, group_score(group, metric, test_set), None, NO_SCORE))
         else:
             rows.append(Effect(group, values, second, *compare_scores(first, second, records[metric])))
     return rows
 
 
-def group_score(group: Group, metric: str, set_name: str) -> Score | None:
+def group_score(group: Group, metric: str, test_set: str) -> Score | None:
     """The score of all seeds of a group after the headline steps of a set; None if a seed has none."""
-    scored = group.runs[0].scored.get(set_name)
-    return score(group.runs, metric, set_name, scored.headline_steps) if scored else None
+    scored = group.runs[0].scored.get(test_set)
+    return score(group.runs, metric, test_set, scored.headline_steps) if scored else None
 
 
-def _steps(baseline: Group, group: Group, set_name: str) -> int | None:
-    first, second = (side.runs[0].scored.get(set_name) for side in (baseline, group))
+def _steps(baseline: Group, group: Group, test_set: str) -> int | None:
+    first, second = (side.runs[0].scored.get(test_set) for side in (baseline, group))
     return common_steps(first, second) if first and second else None
 
 
-def effects_of_profile(revision: Revision, metric: str = "", set_name: str = "") -> list[Effect]:
+def effects_of_profile(revision: Revision, metric: str = "", test_set: str = "") -> list[Effect]:
     """The effects of a profile's variants, per data set and family.
 
     The baseline is the variant of the family's name, or else the first one; a family without another variant has no
@@ -142,7 +142,7 @@ def effects_of_profile(revision: Revision, metric: str = "", set_name: str = "")
         first = next((group for group in groups if group.key[1] == family), groups[0])
         if len(groups) > 1:
             try:
-                rows += effects(first, [group for group in groups if group is not first], metric, set_name)
+                rows += effects(first, [group for group in groups if group is not first], metric, test_set)
             except ValueError as error:
                 errors.append(error)
     if errors and not rows:

@@ -142,10 +142,10 @@ def _rows(
         flops = _paper_flops(paper_table, row, keys)
         yield {"Model": model, "Runs": "the paper"} | texts | {FLOPS: flops}
     for name, (report, entries) in profiles.items():
-        of_row = {entry.key: entry for entry in entries if entry.row is row}
-        if any(of_row[key].runs for key in keys):
-            texts = {columns[key]: of_row[key].our_text for key in keys}
-            flops = _our_flops(report, [of_row[key] for key in keys])
+        row_entries = {entry.key: entry for entry in entries if entry.row is row}
+        if any(row_entries[key].runs for key in keys):
+            texts = {columns[key]: row_entries[key].our_text for key in keys}
+            flops = _our_flops(report, [row_entries[key] for key in keys])
             yield {"Model": model, "Runs": f"`{name}`"} | texts | {FLOPS: flops}
 
 
@@ -177,7 +177,7 @@ def _paper_flops(
     """The training FLOPs of the paper's run behind a row, for every task; a dash if profile `paper` has no such run."""
     tasks = {paper_table.columns[key].task: row.variant_of(key) for key in keys}
     costs = {task: paper_cost(task, variant) for task, variant in tasks.items()}
-    return _by_task({task: flops_text(of_run.flops) for task, of_run in costs.items() if of_run})
+    return _by_task({task: flops_text(cost.flops) for task, cost in costs.items() if cost})
 
 
 def _by_task(texts: Mapping[str, str]) -> str:

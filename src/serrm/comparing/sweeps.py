@@ -20,7 +20,7 @@ Entry = tuple[str, Evaluation, Mapping[str, Any]]
 
 
 def sweep(
-    root: Path, pattern: str = "*", base: str = "HEAD", metric: str = "", set_name: str = ""
+    root: Path, pattern: str = "*", base: str = "HEAD", metric: str = "", test_set: str = ""
 ) -> list[Effect]:
     """The effects of the DVC experiments from a commit whose names match a pattern such as "rate-*".
 
@@ -53,7 +53,7 @@ def sweep(
     rows = []
     for key, entries in runs.items():
         if points := _points(key, entries):
-            rows += effects(points[0], points[1:], metric, set_name)
+            rows += effects(points[0], points[1:], metric, test_set)
     return rows
 
 

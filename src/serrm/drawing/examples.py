@@ -41,7 +41,7 @@ def read_examples(path: Path, *, num_per_set: int | None = None, number: int | N
                 raise ValueError(f"there is no puzzle {number}")
         rows = table.to_pylist()
         return [
-            _example(list(of_puzzle)) for _, of_puzzle in groupby(rows, lambda r: (r["set"], r["puzzle"]))
+            _example(list(puzzle_rows)) for _, puzzle_rows in groupby(rows, lambda r: (r["set"], r["puzzle"]))
         ]
     except KeyError as error:
         raise ValueError(f"{path}: no column {error}") from error

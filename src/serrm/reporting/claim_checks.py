@@ -169,12 +169,13 @@ def scores_of(
     task: str,
     models: Iterable[str],
     metric: str,
-    of_set: str | None,
+    test_set: str | None,
     steps: int = HEADLINE_STEPS,
 ) -> dict[str, Score]:
     """The scores by model, without the models that have none."""
     scores = {
-        model: score(runs_on(report.results, task, model, of_set), metric, of_set, steps) for model in models
+        model: score(runs_on(report.results, task, model, test_set), metric, test_set, steps)
+        for model in models
     }
     return {model: result for model, result in scores.items() if result}
 
@@ -377,10 +378,10 @@ def data_efficient(report: Report, check: Check) -> Iterator[Part]:
             continue
         metric = runs[0].main_metric
         samples, best = max(mean_curve(runs, metric), key=lambda point: point[1].value, default=(0.0, None))
-        of_first = mean_curve(first_runs, metric)
-        before = [point for point in of_first if point[0] <= samples]
+        first_curve = mean_curve(first_runs, metric)
+        before = [point for point in first_curve if point[0] <= samples]
         if best and best.value and before:
-            after = next((score for num, score in of_first if num >= samples), of_first[-1][1])
+            after = next((score for num, score in first_curve if num >= samples), first_curve[-1][1])
             num_before, score_before = before[-1]
             lead, lag = ahead(0.0, score_before, best), ahead(0.0, best, after)
             verdict = HOLDS if lead.verdict == HOLDS else FAILS if lag.verdict == HOLDS else UNDECIDED

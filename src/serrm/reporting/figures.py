@@ -84,28 +84,28 @@ def depth(report: Report) -> Figure | None:
     main = main_models(report.results)
     panels: dict[tuple[str, str], dict[str, list[Evaluation]]] = {}
     for (data_set, variant), runs in report.results.items():
-        of_set = "9x9" if "9x9" in runs[0].scored else runs[0].main_set
-        if variant in main and of_set and len(runs[0].scored[of_set].steps) > 1:
-            panels.setdefault((data_set, of_set), {})[variant] = runs
+        test_set = "9x9" if "9x9" in runs[0].scored else runs[0].main_set
+        if variant in main and test_set and len(runs[0].scored[test_set].steps) > 1:
+            panels.setdefault((data_set, test_set), {})[variant] = runs
     if not panels:
         return None
     figure, axes_of = panels_of(len(panels))
     paper_table = load_paper().score_tables["2"]
     has_paper = False
-    for axes, ((data_set, of_set), runs_of) in zip(axes_of, panels.items(), strict=True):
+    for axes, ((data_set, test_set), runs_of) in zip(axes_of, panels.items(), strict=True):
         task = next(iter(runs_of.values()))[0].task
         metric = TASKS[task].main_metric
         for variant, runs in runs_of.items():
-            steps = runs[0].scored[of_set].steps
-            points = [(num, value) for num in steps if (value := score(runs, metric, of_set, num))]
+            steps = runs[0].scored[test_set].steps
+            points = [(num, value) for num in steps if (value := score(runs, metric, test_set, num))]
             draw_scores(axes, points, model_name(variant), label=f"{model_name(variant)}, ours")
-        if (task, of_set) == ("sudoku", "9x9") and not has_paper:
+        if (task, test_set) == ("sudoku", "9x9") and not has_paper:
             _draw_paper(axes, paper_table)
             has_paper = True
         axes.set_xscale("log", base=2)
         ticks = [column.steps for column in paper_table.columns.values()]
         axes.set_xticks(ticks, labels=map(str, ticks))
-        axes.set(title=puzzle_set(data_set, of_set), xlabel="Supervision steps at inference")
+        axes.set(title=puzzle_set(data_set, test_set), xlabel="Supervision steps at inference")
         label_scores(axes, metrics_of(task)[metric])
     remark = f"Profile {report.profile} (puzzles: notes.md). {BANDS}"
     blanks = [
@@ -128,9 +128,9 @@ def _draw_paper(axes: Axes, paper_table: ScoreTable) -> None:
         draw_scores(axes, points, row.name, label=f"{row.name}, paper", **look)
 
 
-def _blanks(runs: Sequence[Evaluation], of_set: str) -> list[int]:
+def _blanks(runs: Sequence[Evaluation], test_set: str) -> list[int]:
     """The mean number of blanks of a set's puzzles, where it is known."""
-    part = runs[0].scored[of_set]
+    part = runs[0].scored[test_set]
     return [round(part.num_blank / part.num_puzzles)] if part.num_blank else []
 
 

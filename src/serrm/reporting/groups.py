@@ -15,12 +15,12 @@ from serrm.scoring.schema import Evaluation, GroupScore
 Groups = Mapping[str, Mapping[str, GroupScore]]  # by kind and name
 
 
-def groups_of(runs: Sequence[Evaluation], of_set: str) -> Groups:
+def groups_of(runs: Sequence[Evaluation], test_set: str) -> Groups:
     """The groups of a set that all seeds scored, without kinds of one group; empty for a set without groups.
 
     Grades are in their order, easiest first.
     """
-    scored = [run.scored[of_set].groups if of_set in run.scored else None for run in runs]
+    scored = [run.scored[test_set].groups if test_set in run.scored else None for run in runs]
     if not scored or None in scored:
         return {}
     record = TASKS[runs[0].task]
@@ -33,9 +33,9 @@ def groups_of(runs: Sequence[Evaluation], of_set: str) -> Groups:
     }
 
 
-def group_score(runs: Sequence[Evaluation], of_set: str, kind: str, name: str) -> Score:
+def group_score(runs: Sequence[Evaluation], test_set: str, kind: str, name: str) -> Score:
     """The score of all seeds on a group, in percent."""
-    groups = [(run.scored[of_set].groups or {})[kind][name] for run in runs]
+    groups = [(run.scored[test_set].groups or {})[kind][name] for run in runs]
     by_seed = [(100 * g.num_solved / g.num_puzzles, 100 * g.low, 100 * g.high) for g in groups]
     return over_seeds(by_seed, groups[0].num_puzzles)
 
@@ -44,16 +44,16 @@ def group_notes(entries: Iterable[Entry]) -> Iterator[str]:
     """The scores of a table's models by group: a line per test set and kind; and the units of intervals, if any."""
     sets: dict[tuple[str, str], dict[str, Sequence[Evaluation]]] = {}
     for entry in entries:
-        if entry.score and groups_of(entry.runs, entry.of_set):
-            sets.setdefault((entry.runs[0].task, entry.of_set), {})[entry.variant] = entry.runs
-    for (task, of_set), runs_of in sets.items():
+        if entry.score and groups_of(entry.runs, entry.test_set):
+            sets.setdefault((entry.runs[0].task, entry.test_set), {})[entry.variant] = entry.runs
+    for (task, test_set), runs_of in sets.items():
         names = ", ".join(map(model_name, runs_of))
-        title = puzzle_set(task, of_set)
+        title = puzzle_set(task, test_set)
         units = list[GroupScore]()
-        for kind, groups in groups_of(next(iter(runs_of.values())), of_set).items():
+        for kind, groups in groups_of(next(iter(runs_of.values())), test_set).items():
             parts = []
             for name, group in groups.items():
-                values = [group_score(runs, of_set, kind, name).value for runs in runs_of.values()]
+                values = [group_score(runs, test_set, kind, name).value for runs in runs_of.values()]
                 parts.append(
                     f"{name} {', '.join(f'{value:.0f}' for value in values)} (n {group.num_puzzles:,})"
                 )
@@ -79,10 +79,10 @@ def groups_figure(report: Report) -> Figure | None:
     figure = Figure(figsize=(8.5, 0.45 * sum(nums) + 1.0 * len(nums) + 0.6), layout="constrained")
     axes_of = figure.subplots(len(panels), squeeze=False, height_ratios=[n + 1 for n in nums]).ravel()
     for axes, ((data_set, kind), runs_of) in zip(axes_of, panels.items(), strict=True):
-        of_set = _main_set(runs_of)
-        groups = groups_of(next(iter(runs_of.values())), of_set)[kind]
+        test_set = _main_set(runs_of)
+        groups = groups_of(next(iter(runs_of.values())), test_set)[kind]
         for number, (variant, runs) in enumerate(runs_of.items()):
-            scores = [group_score(runs, of_set, kind, name) for name in groups]
+            scores = [group_score(runs, test_set, kind, name) for name in groups]
             shift = 0.22 * (number - (len(runs_of) - 1) / 2)
             colour, marker = style(variant)
             ends = [[s.value - s.low for s in scores], [s.high - s.value for s in scores]]

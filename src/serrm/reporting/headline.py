@@ -134,38 +134,38 @@ def _headline_rows(
     results: Results, data_set: str, runs: Mapping[str, Sequence[Evaluation]]
 ) -> Iterator[HeadlineRow]:
     """A row for every set of a data set on which a variant has a score with the puzzles' own task types."""
-    for of_set in dict.fromkeys(
+    for test_set in dict.fromkeys(
         name for seeds in runs.values() for name, part in seeds[0].scored.items() if part.has_own_task_types
     ):
         steps = {
-            variant: seeds[0].scored[of_set].headline_steps
+            variant: seeds[0].scored[test_set].headline_steps
             for variant, seeds in runs.items()
-            if of_set in seeds[0].scored
+            if test_set in seeds[0].scored
         }
-        scores = {variant: headline_score(seeds, of_set) for variant, seeds in runs.items()}
+        scores = {variant: headline_score(seeds, test_set) for variant, seeds in runs.items()}
         if not any(scores.values()):
             continue
         num = max(value.num_puzzles for value in scores.values() if value)
         first_run = next(iter(runs.values()))[0]
-        parts = [seeds[0].scored[of_set] for seeds in runs.values() if of_set in seeds[0].scored]
+        parts = [seeds[0].scored[test_set] for seeds in runs.values() if test_set in seeds[0].scored]
         is_own_set = parts[0].of_file is None
-        name = puzzle_set(data_set, of_set) if is_own_set else f"{data_set_name(data_set)} {of_set}"
+        name = puzzle_set(data_set, test_set) if is_own_set else f"{data_set_name(data_set)} {test_set}"
         texts = {"Test puzzles": f"{name}{blanks_text(first_run.task, parts)}, n {num:,}"}
         for variant, value in scores.items():
             if value is None:
-                is_refused = any(of_set in run.refused for run in runs[variant])
+                is_refused = any(test_set in run.refused for run in runs[variant])
                 text = CANNOT_EXTRAPOLATE if is_refused else DASH
             else:
                 text = str(value) if steps[variant] == HEADLINE_STEPS else f"{value} after {steps[variant]}"
             texts[model_name(variant)] = text
         paper_puzzles = ""
-        if is_own_set and (column := _paper_column(results, first_run, of_set)):
+        if is_own_set and (column := _paper_column(results, first_run, test_set)):
             texts[PAPERS_SE_RRM], paper_puzzles = column
         has_other_steps = any(steps[variant] != HEADLINE_STEPS for variant, value in scores.items() if value)
         yield HeadlineRow(data_set, num, texts, has_other_steps, paper_puzzles)
 
 
-def _paper_column(results: Results, run: Evaluation, of_set: str) -> tuple[str, str] | None:
+def _paper_column(results: Results, run: Evaluation, test_set: str) -> tuple[str, str] | None:
     """The paper's score of SE-RRM beside a test set of a run, and the paper's test puzzles; None if it has no such set.
 
     A set of another size than the paper's stands beside the paper's as in the tables, and only if no run of the task
@@ -177,8 +177,8 @@ def _paper_column(results: Results, run: Evaluation, of_set: str) -> tuple[str, 
         (row,) = (row for row in table.rows if row.variant == "se_rrm")
         for key, column in table.columns.items():
             is_column = (column.task, column.metric) == (run.task, run.main_metric)
-            is_other_size = of_set != column.set and column.set in scored_sets
-            if is_column and of_set == set_in_column(column, run) and not is_other_size:
+            is_other_size = test_set != column.set and column.set in scored_sets
+            if is_column and test_set == set_in_column(column, run) and not is_other_size:
                 blanks = f", {column.blanks} blanks" if column.blanks else ""
                 puzzles = f"{puzzle_set(run.task, column.set)}{blanks}, n {column.num:,}"
                 return paper_text(row.entries[key]), puzzles

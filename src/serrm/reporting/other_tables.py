@@ -142,7 +142,8 @@ def _scores(report: Report, columns: Callable[[Evaluation], Columns]) -> pd.Data
         part = runs[0].scored.get(runs[0].main_set)
         steps = part.headline_steps if part else HEADLINE_STEPS
         scores = {
-            name: score(runs, metric, of_set, steps) for name, (of_set, metric) in columns(runs[0]).items()
+            name: score(runs, metric, test_set, steps)
+            for name, (test_set, metric) in columns(runs[0]).items()
         }
         if any(scores.values()):
             num = counts_text(value.num_puzzles for value in scores.values() if value)
@@ -210,24 +211,26 @@ def searches_of(report: Report) -> dict[tuple[str, str, str], list[Search]]:
     """The searches that all seeds have, by data set, variant and method: those of main models, and named methods."""
     searches, main = {}, main_models(report.results)
     for (data_set, variant), runs in report.results.items():
-        of_methods = [run.methods or {} for run in runs]
-        points = {name: [methods.get(name, ()) for methods in of_methods] for name in of_methods[0]}
+        methods_by_seed = [run.methods or {} for run in runs]
+        points = {name: [methods.get(name, ()) for methods in methods_by_seed] for name in methods_by_seed[0]}
         if variant in main:
             searches_of_main = {
                 "first verified answer": [run.first_verified for run in runs],
                 "guesses": [run.attempts for run in runs],
             }
             points = searches_of_main | points
-        for method, of_seeds in points.items():
-            if groups := _same_limits(of_seeds):
+        for method, points_by_seed in points.items():
+            if groups := _same_limits(points_by_seed):
                 flops = report.flops[data_set, variant](runs[0].data.side)
                 searches[data_set, variant, method] = [_search(points, flops) for points in groups]
     return searches
 
 
-def _same_limits(of_seeds: Sequence[Sequence[ComputePoint]]) -> list[list[ComputePoint]]:
+def _same_limits(points_by_seed: Sequence[Sequence[ComputePoint]]) -> list[list[ComputePoint]]:
     """The points of all seeds, grouped by the limits on attempts and steps; those that some seeds lack are left out."""
-    by_limits = [{(point.num_attempts, point.max_steps): point for point in points} for points in of_seeds]
+    by_limits = [
+        {(point.num_attempts, point.max_steps): point for point in points} for points in points_by_seed
+    ]
     return [
         [points[limits] for points in by_limits]
         for limits in by_limits[0]

@@ -170,7 +170,7 @@ def set_name(name: str) -> str:
     return name.replace("x", "×") if name[:1].isdigit() else name.replace("_", "-")
 
 
-def puzzle_set(data_set: str, of_set: str) -> str:
+def puzzle_set(data_set: str, test_set: str) -> str:
     """The name of a set of puzzles, such as "Sudoku 9×9", or "ARC-AGI-1" where the set has no size."""
     name = data_set_name(data_set)
-    return f"{name} {set_name(of_set)}" if of_set[:1].isdigit() else name
+    return f"{name} {set_name(test_set)}" if test_set[:1].isdigit() else name

@@ -21,7 +21,7 @@ EASIER_BELOW: Final = 0.95  # share of the paper's blanks, whose numbers are app
 
 
 class Entry(NamedTuple):
-    """A number of the paper, with our runs of its model and their score on the test set `of_set`.
+    """A number of the paper, with our runs of its model and their score on the test set `test_set`.
 
     `key` is that of its column.
     """
@@ -32,13 +32,13 @@ class Entry(NamedTuple):
     paper_entry: paper.PaperEntry
     variant: str
     runs: Sequence[Evaluation]
-    of_set: str
+    test_set: str
     score: Score | None
 
     @property
     def our_text(self) -> str:
         """Our score, with an arrow if it is ahead of the paper's or behind, for the same puzzles."""
-        if any(self.of_set in run.refused for run in self.runs):
+        if any(self.test_set in run.refused for run in self.runs):
             return CANNOT_EXTRAPOLATE
         return DASH if self.score is None else f"{self.score}{self._arrow(self.score)}"
 
@@ -73,10 +73,10 @@ def entries_of(paper_table: paper.ScoreTable, results: Results) -> list[Entry]:
         for key, column in paper_table.columns.items():
             variant = row.variant_of(key)
             runs = runs_on(results, column.task, variant, column.set)
-            of_set = set_in_column(column, runs[0]) if runs else column.set
-            our_score = score(runs, column.metric, of_set, column.steps)
+            test_set = set_in_column(column, runs[0]) if runs else column.set
+            our_score = score(runs, column.metric, test_set, column.steps)
             paper_entry = row.entries.get(key, paper.PaperEntry())
-            entries.append(Entry(row, key, column, paper_entry, variant, runs, of_set, our_score))
+            entries.append(Entry(row, key, column, paper_entry, variant, runs, test_set, our_score))
     return entries
 
 
@@ -109,12 +109,12 @@ def by_set(entries: Iterable[Entry]) -> list[list[Entry]]:
 def describe_test_set(entries: Sequence[Entry]) -> str:
     """The test set of some entries, such as "Sudoku 9×9, 43 blanks (paper: about 56), n 256 (paper: 422,786)"."""
     column, scored = entries[0].column, [entry for entry in entries if entry.score]
-    sets = {entry.of_set for entry in scored} or {column.set}
-    name = " or ".join(puzzle_set(column.task, of_set) for of_set in sorted(sets))
+    sets = {entry.test_set for entry in scored} or {column.set}
+    name = " or ".join(puzzle_set(column.task, test_set) for test_set in sorted(sets))
     if sets != {column.set}:
         name += f" (paper: {set_name(column.set)})"
     our_blanks = blanks_text(
-        column.task, [run.scored[entry.of_set] for entry in scored for run in entry.runs]
+        column.task, [run.scored[entry.test_set] for entry in scored for run in entry.runs]
     )
     name += our_blanks
     if our_blanks and column.blanks:
@@ -145,8 +145,8 @@ def easier_puzzles(results: Results) -> list[str]:
             column, scored = entries[0].column, next((entry for entry in entries if entry.score), None)
             if scored is None:
                 continue
-            run, of_set = scored.runs[0], scored.of_set
-            part, name = run.scored[of_set], puzzle_set(column.task, of_set)
+            run, test_set = scored.runs[0], scored.test_set
+            part, name = run.scored[test_set], puzzle_set(column.task, test_set)
             means = mean_blanks(column.task, [part])
             is_arc = isinstance(TASKS[column.task], ArcTask)
             if column.side is not None and part.side < column.side:

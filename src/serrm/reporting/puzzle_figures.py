@@ -102,14 +102,14 @@ def _shares(
     edges = np.unique(np.quantile(np.concatenate(values), np.linspace(0, 1, NUM_BINS + 1)[1:-1]))
     points = []
     for number in range(len(edges) + 1):
-        members = [np.searchsorted(edges, of_seed, side="right") == number for of_seed in values]
+        members = [np.searchsorted(edges, seed_values, side="right") == number for seed_values in values]
         if not all(is_member.any() for is_member in members):
             continue
         by_seed = []
         for is_solved, is_member in zip(solved, members, strict=True):
             num, num_solved = int(is_member.sum()), int(is_solved[is_member].sum())
             by_seed.append(tuple(100 * rate for rate in (num_solved / num, *wilson(num_solved, num))))
-        inside = [of_seed[is_member] for of_seed, is_member in zip(values, members, strict=True)]
+        inside = [seed_values[is_member] for seed_values, is_member in zip(values, members, strict=True)]
         points.append((float(np.concatenate(inside).mean()), over_seeds(by_seed, len(inside[0]))))
     return points
 

@@ -60,15 +60,15 @@ def _kind(values: Mapping[tuple[str, str], str], name: str) -> str:
 
 def _as_one_setting(name: str, values: Mapping[tuple[str, str], str]) -> dict[tuple[str, str], str]:
     """Values in which a choice is one setting, such as "random, probability 0.2" for the halting rule."""
-    of_choice = {
+    choice_values = {
         key: value for key, value in values.items() if key[1] == name or key[1].startswith(f"{name} ")
     }
     details = [
         f"{key[1].removeprefix(f'{name} ')} {value}"
-        for key, value in of_choice.items()
+        for key, value in choice_values.items()
         if key[1] not in (name, f"{name} kind")
     ]
-    rest = {key: value for key, value in values.items() if key not in of_choice}
+    rest = {key: value for key, value in values.items() if key not in choice_values}
     return rest | {("train", name): ", ".join([_kind(values, name), *details])}
 
 

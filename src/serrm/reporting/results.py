@@ -70,10 +70,10 @@ class Score(NamedTuple):
 
 
 def score(
-    runs: Sequence[Evaluation], metric: str, of_set: str | None = None, steps: int = HEADLINE_STEPS
+    runs: Sequence[Evaluation], metric: str, test_set: str | None = None, steps: int = HEADLINE_STEPS
 ) -> Score | None:
     """The score of all seeds of a variant on a set, by default on the main one; None if a seed has none."""
-    parts = [run.scored.get(run.main_set if of_set is None else of_set) for run in runs]
+    parts = [run.scored.get(run.main_set if test_set is None else test_set) for run in runs]
     scored = [(part, part.steps[steps]) for part in parts if part and metric in part.steps.get(steps, {})]
     if not scored or len(scored) < len(runs):
         return None
@@ -87,10 +87,10 @@ def score(
     return result._replace(puzzles_digest=first_set.puzzles_digest, outcomes=outcomes)
 
 
-def headline_score(runs: Sequence[Evaluation], of_set: str | None = None) -> Score | None:
+def headline_score(runs: Sequence[Evaluation], test_set: str | None = None) -> Score | None:
     """The main metric of all seeds of a variant after the headline steps of a set, by default of the main one."""
-    part = runs[0].scored.get(runs[0].main_set if of_set is None else of_set)
-    return score(runs, runs[0].main_metric, of_set, part.headline_steps) if part else None
+    part = runs[0].scored.get(runs[0].main_set if test_set is None else test_set)
+    return score(runs, runs[0].main_metric, test_set, part.headline_steps) if part else None
 
 
 def _outcomes(parts: Sequence[ScoredSet], steps: int) -> tuple[float, ...] | None:
@@ -151,13 +151,15 @@ def over_seeds(by_seed: Sequence[tuple[float, ...]], num_puzzles: int) -> Score:
     return Score(*numbers, num_puzzles, sd, tuple(by_seed))
 
 
-def runs_on(results: Results, task: str, variant: str, of_set: str | None = None) -> list[Evaluation]:
+def runs_on(results: Results, task: str, variant: str, test_set: str | None = None) -> list[Evaluation]:
     """All seeds of a variant on one data set of a task (a key of TASKS); empty if it did not run on the task.
 
-    It is the first data set that has the test set `of_set`, else the first on which the variant ran.
+    It is the first data set that has the test set `test_set`, else the first on which the variant ran.
     """
     candidates = [runs for (_, name), runs in results.items() if (runs[0].task, name) == (task, variant)]
-    return next((runs for runs in candidates if of_set in runs[0].sets), candidates[0] if candidates else [])
+    return next(
+        (runs for runs in candidates if test_set in runs[0].sets), candidates[0] if candidates else []
+    )
 
 
 def all_runs(results: Results) -> list[Evaluation]:
@@ -329,11 +331,11 @@ def variant_with_most_seeds(results: Results, family: str) -> str:
 
 def training_flops(run: Evaluation, report: Report) -> int:
     """FLOPs of all matrix products of a training: those of the model, which scores keep, and the optimiser's."""
-    of_optimiser = run.training.optimiser_flops
-    if of_optimiser is None:
+    optimiser = run.training.optimiser_flops
+    if optimiser is None:
         count = report.flops_of_optimiser.get((run.data_set, run.variant), lambda: 0)
-        of_optimiser = run.training.steps * count()
-    return run.training.flops + of_optimiser
+        optimiser = run.training.steps * count()
+    return run.training.flops + optimiser
 
 
 def total_flops(run: Evaluation, report: Report) -> int:

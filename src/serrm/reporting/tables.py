@@ -132,8 +132,10 @@ def recipe_tables(report: Report) -> list[Recipe]:
             notes = [*dict.fromkeys(note for run in runs for note in run.notes)]
             if variant not in columns:
                 settings_of_variant = report.setting_differences.get((data_set, variant))
-                of_family = columns.get(runs[0].model_info.family, [])
-                further = [str(setting) for setting in settings_of_variant or () if setting not in of_family]
+                family_settings = columns.get(runs[0].model_info.family, [])
+                further = [
+                    str(setting) for setting in settings_of_variant or () if setting not in family_settings
+                ]
                 is_unknown = settings_of_variant is None
                 notes = [*(["the paper has no such model"] if is_unknown else further), *notes]
             if variant not in columns or notes:
