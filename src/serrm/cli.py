@@ -133,7 +133,7 @@ def ui(
     port: int = typer.Option(5000, min=1, max=65535),
     host: str = typer.Option("127.0.0.1", help="Address to listen on; 0.0.0.0 lets other machines connect."),
 ) -> None:
-    """Start the MLflow UI for the project's runs, and print the address of each experiment's table of scores.
+    """Start the MLflow UI for the project's runs, and print the address of each experiment's charts of scores.
 
     Example: serrm ui --port 5000
     """
@@ -144,7 +144,7 @@ def ui(
     command = ui_command(tracking_uri(root), host, port)
     mirror_meanwhile(root)
     # Imported after the checks in `ui_command`, because MLflow is slow to import.
-    from serrm.tracking.views import links
+    from serrm.tracking.store import links
 
     address = f"http://{host}:{port}"
     for name, link in links(root, address):

@@ -1,14 +1,10 @@
 """MLflow holds each training once, however often its files are mirrored, and shows it while it trains."""
 
-import base64
-import json
 import re
 import sqlite3
 import subprocess
-import zlib
 from contextlib import closing
 from pathlib import Path
-from urllib.parse import parse_qsl
 
 import mlflow
 import pytest
@@ -16,8 +12,7 @@ from mlflow.tracking import MlflowClient
 
 from serrm.tracking import store, tracking_uri
 from serrm.tracking.mirror import Mirror
-from serrm.tracking.store import StoreError, open_store
-from serrm.tracking.views import links
+from serrm.tracking.store import StoreError, links, open_store
 from tests.conftest import MakeRun
 from tests.tracking.project import LOSSES, NAME, RECORDS, TinyRun, content, history
 
@@ -343,23 +338,14 @@ def test_a_run_tells_its_experiment_and_its_machine(
     assert run.data.params["machine.cpu"]
 
 
-def test_a_view_of_each_experiment_begins_with_the_headline(
-    tiny: TinyRun, client: MlflowClient, root: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_link_per_experiment_opens_charts_that_begin_with_the_scores(
+    tiny: TinyRun, client: MlflowClient, root: Path
 ) -> None:
+    """MLflow sorts the sections of its charts, which are the beginnings of the metrics' names."""
     tiny.train()
     tiny.evaluate()
     tiny.mirror()
     (run,) = tiny.stored(client)
     link = dict(links(root, "http://host:1"))[f"serrm/{tiny.layout.profile}/sudoku"]
-    assert f"/experiments/{run.info.experiment_id}/runs" in link
-    key = dict(parse_qsl(link.partition("?")[2]))["viewStateShareKey"]
-    tag = client.get_experiment(run.info.experiment_id).tags[f"mlflow.sharedViewState.{key}"]
-    header, packed = json.loads(tag)["state"].split(";")
-    assert header == "deflate"
-    columns = json.loads(zlib.decompress(base64.b64decode(packed)))["selectedColumns"]
-    scores = ("FSR/9x9", "FSR/9x9 from", "FSR/9x9 to", "FSR/4x4")
-    assert columns[:5] == [*(f"metrics.`{name}`" for name in scores), "tags.`serrm.current`"]
-    monkeypatch.setattr("serrm.tracking.views.mlflow.__version__", "3.99.0")
-    assert (
-        "viewStateShareKey" not in dict(links(root, "http://host:1"))[f"serrm/{tiny.layout.profile}/sudoku"]
-    )
+    assert f"/experiments/{run.info.experiment_id}/runs?" in link and "compareRunsMode=CHART" in link
+    assert min(name.partition("/")[0] for name in run.data.metrics) == "FSR"

@@ -28,10 +28,9 @@ from serrm.drawing.examples import example_scene, read_examples
 from serrm.drawing.svg import picture_svg
 from serrm.reporting.style import style
 from serrm.scoring.predictions import PREDICTIONS
-from serrm.tracking.description import display_name, params_of
 from serrm.tracking.results import CONFIG, Result, has_ended, read_result, result_files
 from serrm.tracking.store import StoreError, experiment_id, open_store
-from serrm.tracking.values import Value, headline_name, log_values
+from serrm.tracking.values import Value, log_values, params_of
 from serrm.training.identity import weights_sha256
 from serrm.training.log import LOG, read_training_log
 from serrm.training.scratch import Training, is_training, trainings_of
@@ -39,10 +38,10 @@ from serrm.training.settings import RunSettings
 
 COLOUR: Final = "mlflow.runColor"  # of a run in MLflow's charts
 ID: Final = "training_id"  # among the facts about a training
-# Tags: what a run is found by, the state of the files that were logged, and what MLflow's table shows first.
+# Tags: what a run is found by, the state of the files that were logged, and whether its results are in place.
 TRAINING, WEIGHTS, FILES = "serrm.training", "serrm.weights", "serrm.files"
 NAME, PLACE, IDENTITY = "serrm.run", "serrm.place", "serrm.identity"
-CURRENT, SCORE = "serrm.current", "serrm.score"
+CURRENT: Final = "serrm.current"
 
 
 class Mirror:
@@ -166,7 +165,9 @@ class Mirror:
             tags[MLFLOW_GIT_COMMIT] = commit
             tags["mlflow.source.git.dirty"] = str(facts["has_changes"]).lower()
         tags = {key: value for key, value in tags.items() if value}
-        run = client.create_run(experiment, start, tags, display_name(name, facts))
+        dvc_experiment = facts.get("experiment")
+        label = f"{name} ({dvc_experiment})" if dvc_experiment else name
+        run = client.create_run(experiment, start, tags, label)
         client.log_batch(run.info.run_id, params=[Param(*param) for param in params_of(settings).items()])
         return run
 
@@ -206,8 +207,6 @@ def log_content(client: MlflowClient, run: Run, layout: Layout, name: str, resul
         tags["arithmetic"] = str(result.config.training.arithmetic)
     if other_code := result.facts.get("other_code"):  # machine.yaml let a training of other code go on
         tags["serrm.other_code"] = json.dumps(other_code)
-    if evaluation and evaluation.main_set:
-        tags[SCORE] = headline_name(evaluation, evaluation.main_set)
     known = {
         (key, metric.step, f"{metric.value:.6g}")  # as in committed curves
         for key in run.data.metrics

@@ -8,8 +8,7 @@ from serrm.core.files import parse_file
 from serrm.core.project import Layout
 from serrm.core.provenance import read_provenance
 from serrm.scoring.schema import Evaluation, read_evaluation
-from serrm.tracking.description import params_of
-from serrm.tracking.values import Value, fact_values, log_values, score_values
+from serrm.tracking.values import Value, fact_values, log_values, params_of, score_values
 from serrm.training.identity import weights_sha256
 from serrm.training.log import Record, read_training_log
 from serrm.training.scratch import Training, trainings_of

@@ -15,7 +15,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from serrm.tracking import SQLITE, database_path, project_database, tracking_uri
 
-# MLflow shows the kind beside the name; which page opens depends on the address (views.py).
+# MLflow shows the kind beside the name; which page opens depends on the address (`links`).
 EXPERIMENT_TAGS: Final = {"mlflow.experimentKind": "custom_model_development"}
 
 # These loggers only repeat failures that are also raised, and retries that may still succeed.
@@ -93,3 +93,14 @@ def experiment_id(client: MlflowClient, root: Path, profile: str, data_set: str)
             f"{folder.rpartition('/')[0]}: move mlflow.db and mlruns away, and `serrm track` fills a new store"
         )
     return number
+
+
+def links(root: Path, address: str) -> Iterator[tuple[str, str]]:
+    """Yield the names of all experiments and the addresses of their charts, which begin with the scores.
+
+    `address` is that of the UI, such as http://127.0.0.1:5000. StoreError if MLflow fails.
+    """
+    with open_store(root) as client:
+        for experiment in client.search_experiments(filter_string="name LIKE 'serrm/%'", order_by=["name"]):
+            page = f"{address}/#/experiments/{experiment.experiment_id}/runs"
+            yield experiment.name, f"{page}?workflowType=machine_learning&compareRunsMode=CHART"

@@ -7,9 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from math import isnan
 from typing import Any, Final, NamedTuple
 
+from serrm.core.differences import flat
 from serrm.scoring.metrics import interval, metrics_of
 from serrm.scoring.schema import Evaluation
 from serrm.training.log import Record
+from serrm.training.settings import RunSettings
 
 COUNTS_OF_TRAINING: Final = ("samples", "steps", "flops")
 MEASURED_KEYS: Final = (
@@ -17,12 +19,10 @@ MEASURED_KEYS: Final = (
     "puzzle_steps_per_second",
     "peak_memory_bytes",
 )  # known where the run was trained
-MACHINE: Final = ("cpu", "host", "threads", "device")
 SIZES: Final = ("parameters", "parameters_with_task_types")
 # Sections of the headline score, by the main metric of a task; MLflow's charts show sections in the alphabet's order.
 SECTIONS: Final = {"fsr": "FSR", "pass_at_2": "Pass at 2"}
 OTHER_SECTION: Final = "Score"
-FIRST_SECTIONS: Final = (*SECTIONS.values(), OTHER_SECTION)
 ENDS: Final = {"": "", "_lo": " from", "_hi": " to"}  # of the 95% interval, in the order of the alphabet
 
 
@@ -89,3 +89,8 @@ def _at(step: int, prefix: str, values: Mapping[str, int | float | None]) -> Ite
     for key, value in values.items():
         if value is not None:
             yield Value(f"{prefix}{key}", step, value)
+
+
+def params_of(settings: RunSettings) -> dict[str, str]:
+    """List settings by dotted key, as MLflow has them."""
+    return {key: str(value) for key, value in flat(settings.model_dump(mode="json")).items()}
