@@ -66,6 +66,7 @@ MODEL: dict[str, Any] = {
     "task_types": "none",
     "attention_dropout": 0.0,
 }
+SHALLOW: dict[str, Any] = {"layers": 1, "h_cycles": 1, "attention_dropout": 0.3}
 TRAIN: dict[str, Any] = {
     "batch_size": 4,
     "steps": 6,
@@ -162,10 +163,15 @@ def trainer_on(
     return Trainer(model, stream, run.train, run.seed, run.fidelity)
 
 
+def se_rrm_settings(**changes: Any) -> SeRrmSettings:
+    """A small SE-RRM, but for the given parameters."""
+    return SeRrmSettings.model_validate({**MODEL, **changes})
+
+
 @pytest.fixture(scope="session")
 def make_settings() -> MakeSettings:
-    """A small SE-RRM, but for the given parameters."""
-    return lambda **changes: SeRrmSettings.model_validate({**MODEL, **changes})
+    """The function itself."""
+    return se_rrm_settings
 
 
 @pytest.fixture(scope="session")
@@ -212,13 +218,17 @@ def make_trainer(make_run: MakeRun, make_arrays: MakePath) -> MakeTrainer:
 
 
 @pytest.fixture(scope="session")
-def trained(make_run: MakeRun, make_arrays: MakePath, tmp_path_factory: pytest.TempPathFactory) -> MakePath:
-    """The checkpoint of a run of `make_run`, trained on 4×4 Sudoku."""
+def trained(make_arrays: MakePath, tmp_path_factory: pytest.TempPathFactory) -> MakePath:
+    """The checkpoint of a run of `run_settings`, trained on 4×4 Sudoku; tests of the same run share it."""
+    checkpoints: dict[str, Path] = {}
 
     def make(**changes: Any) -> Path:
-        folder = tmp_path_factory.mktemp("trained")
-        train(make_run(**changes), make_arrays(), folder / "run", folder / "scratch", Execution(device="cpu"))
-        return folder / "run"
+        run = run_settings(**changes)
+        if (key := run.model_dump_json()) not in checkpoints:
+            folder = tmp_path_factory.mktemp("trained")
+            train(run, make_arrays(side=4), folder / "run", folder / "scratch", Execution(device="cpu"))
+            checkpoints[key] = folder / "run"
+        return checkpoints[key]
 
     return make
 
