@@ -20,7 +20,7 @@ from serrm.reporting.paper import CANNOT_EXTRAPOLATE
 from serrm.reporting.report import headline_scores
 from serrm.reporting.results import Report, grouped, read_runs
 from serrm.scoring.schema import write_evaluation
-from tests.conftest import MakePath, scoring
+from tests.conftest import SHALLOW, MakePath, scoring
 
 CLUES = {4: (6, 9), 9: (40, 50)}
 PUZZLES = {
@@ -49,14 +49,6 @@ def test_answers_are_kept_or_found(tmp_path: Path) -> None:
         np.testing.assert_array_equal(puzzles.answers, [puzzle.answer for puzzle in PUZZLES[9]])
     (first,) = open_file_sets(written(tmp_path, "\n".join(text(9)), num=1), "mine")
     assert len(first) == 1
-
-
-def test_each_size_of_a_file_is_a_set(tmp_path: Path) -> None:
-    sets = open_file_sets(written(tmp_path, "\n".join([*text(9), *text(4)])), "mine")
-    assert [(puzzles.name, puzzles.side, len(puzzles)) for puzzles in sets] == [
-        ("mine_4x4", 4, 3),
-        ("mine_9x9", 9, 3),
-    ]
 
 
 def test_a_maze_without_an_answer_gets_a_shortest_path(tmp_path: Path) -> None:
@@ -91,16 +83,13 @@ def test_a_longer_path_than_the_shortest_is_refused_for_its_length(tmp_path: Pat
 def test_file_sets_are_scored_and_tabulated(trained: MakePath, make_arrays: MakePath, tmp_path: Path) -> None:
     arrays = Path(shutil.copytree(make_arrays(side=4, tests=(4,)), tmp_path / "arrays"))
     plain = scoring(curve_puzzles=0)
-    checkpoint, here = trained(model={"symbols": "untied"}), Execution(device="cpu")
+    checkpoint, here = trained(model={**SHALLOW, "symbols": "untied"}), Execution(device="cpu")
     alone, _ = evaluate(checkpoint, arrays, plain, here)
     written(tmp_path, "\n".join([*text(9), *text(4)]))
     run, predictions = evaluate(checkpoint, arrays, plain.model_copy(update={"tests": ("mine",)}), here)
     assert list(run.sets) == ["4x4", "mine_4x4", "mine_9x9"] and run.sets["4x4"] == alone.sets["4x4"]
-    assert (
-        run.main_set == "4x4"
-        and run.scored["mine_4x4"].num_puzzles == 3
-        and list(run.refused) == ["mine_9x9"]
-    )
+    assert run.main_set == "4x4" and run.scored["mine_4x4"].num_puzzles == 3
+    assert list(run.refused) == ["mine_9x9"]
     assert "mine_4x4" in [of_set.name for of_set in predictions.sets]
     report = Report("made", grouped([run]))
     rows = {row["Puzzles"]: row for row in file_sets_table(report).to_dict("records")}
@@ -115,14 +104,7 @@ def test_file_sets_are_scored_and_tabulated(trained: MakePath, make_arrays: Make
 
     assert sets({"mine": None}) == list(run.sets)
     assert sets({}) == ["4x4"], "a test set that is no longer in the profile"
-
-
-def test_a_set_of_the_name_of_another_is_refused(
-    trained: MakePath, make_arrays: MakePath, tmp_path: Path
-) -> None:
-    arrays = Path(shutil.copytree(make_arrays(side=4, tests=(4,)), tmp_path / "arrays"))
     (tmp_path / "file.txt").write_text("\n".join(text(4)))
     write_test_set(tmp_path / "file.txt", arrays / FILES / "4x4", "4x4", "sudoku")
-    asked = scoring().model_copy(update={"tests": ("4x4",)})
     with pytest.raises(ValueError, match=r"tests\.4x4: "):
-        evaluate(trained(), arrays, asked, Execution(device="cpu"))
+        evaluate(checkpoint, arrays, plain.model_copy(update={"tests": ("4x4",)}), here)

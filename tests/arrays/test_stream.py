@@ -58,9 +58,7 @@ def test_missing_arrays_and_sets_are_named(make_arrays: MakePath, tmp_path: Path
 
 
 @given(seed=seeds, start=positions, cut=st.integers(0, 20), num=st.integers(1, 20))
-def test_an_example_depends_on_its_number_alone(
-    drawn: PuzzleArrays, seed: int, start: int, cut: int, num: int
-) -> None:
+def test_example_n_is_a_function_of_n(drawn: PuzzleArrays, seed: int, start: int, cut: int, num: int) -> None:
     stream = GridExamples(drawn, NUM_AUGMENTATIONS, seed, HINTS)
     whole = stream.gather(start, cut + num)
     part = GridExamples(drawn, NUM_AUGMENTATIONS, seed, HINTS).gather(start + cut, num)
@@ -119,9 +117,7 @@ def test_hints_are_right_and_end(drawn: PuzzleArrays) -> None:
 
 @pytest.mark.parametrize("task", ["sudoku", "maze"])
 @given(seed=seeds, puzzle=st.integers(0, 10**6), augmentation=st.integers(0, 7))
-def test_an_augmentation_moves_cells_and_renames_tokens_one_to_one(
-    task: str, seed: int, puzzle: int, augmentation: int
-) -> None:
+def test_augmentations_are_one_to_one(task: str, seed: int, puzzle: int, augmentation: int) -> None:
     record: GridTask = grid_task(task)
     rng, side = np.random.default_rng(seed), 4
     tokens = rng.integers(1, record.alphabet(side).num_symbols, (5, side**2), dtype=np.uint8)
@@ -137,9 +133,7 @@ def test_an_augmentation_moves_cells_and_renames_tokens_one_to_one(
     assert (images[0] != images[1]).sum() == (tokens[0] != tokens[1]).sum()
 
 
-def test_the_hash_of_what_is_trained_on_is_not_that_of_the_test_sets(
-    make_arrays: MakePath, tmp_path: Path
-) -> None:
+def test_the_hash_of_training_data_is_not_that_of_test_sets(make_arrays: MakePath, tmp_path: Path) -> None:
     plain, same = make_arrays(tests=(4,)), make_arrays(tests=(9,))
     assert data_hash(same / TEST) != data_hash(plain / TEST)
     assert data_hash(same / TRAINING) == data_hash(plain / TRAINING), "a stage that DVC does not repeat"

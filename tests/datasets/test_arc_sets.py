@@ -194,9 +194,7 @@ def as_bytes(grids: list[Grid]) -> bytes:
 
 
 @pytest.mark.parametrize("side", [2, 3])
-def test_no_equivalent_of_a_test_pair_is_trained_on_and_nothing_else_is_dropped(
-    tmp_path: Path, side: int
-) -> None:
+def test_no_equivalent_of_a_test_pair_is_trained_on_but_all_else_is(tmp_path: Path, side: int) -> None:
     raw = fill_raw(tmp_path / "raw", make_sets(12, seed=side, side=side))
     rows, audit = write(raw, tmp_path / "set")
     tests = [row for row in rows if name_of(row).is_scored]
@@ -245,9 +243,7 @@ def test_subsets_are_seeded_nested_and_independent() -> None:
         ({"canvas": 2}, r"\b1\b.*\b0\b"),
     ],
 )
-def test_more_puzzles_than_there_are_are_refused_and_nothing_is_left(
-    tmp_path: Path, changes: dict[str, Any], message: str
-) -> None:
+def test_too_many_puzzles_are_refused(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
     raw = fill_raw(tmp_path / "raw", make_sets(12, seed=0))
     with pytest.raises(ValueError, match=message):
         write(raw, tmp_path / "set", **{"num_test": 1, **changes})

@@ -104,9 +104,7 @@ ARC, MAZE = {"l_cycles": 4, "registers": 0}, {"l_cycles": 4, "registers": 0, "sy
         (TRM, 6, 6_822_914),
     ],
 )  # Sudoku, ARC-AGI, mazes
-def test_the_papers_models_have_the_published_size(
-    settings: ModelSettings, num_symbols: int, expected: int
-) -> None:
+def test_models_have_the_published_size(settings: ModelSettings, num_symbols: int, expected: int) -> None:
     with torch.device("meta"):
         model = empty_model(settings, num_symbols, num_task_types=1001)
     assert num_parameters(model) == expected

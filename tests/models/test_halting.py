@@ -43,9 +43,7 @@ def test_slots_halt_as_often_as_asked(probability: float) -> None:
 
 
 @given(seed=seeds, step=steps, fewer=st.integers(1, 8), more=st.integers(8, 32))
-def test_a_slots_halting_is_a_function_of_seed_step_and_slot(
-    seed: int, step: int, fewer: int, more: int
-) -> None:
+def test_halting_is_a_function_of_seed_step_and_slot(seed: int, step: int, fewer: int, more: int) -> None:
     assert np.array_equal(
         random_halting(seed, step, fewer, 0.5), random_halting(seed, step, more, 0.5)[:fewer]
     )

@@ -35,9 +35,7 @@ def make(kind: str, **changes: Any) -> RecurrentModel:
 )
 @pytest.mark.parametrize("kind", KINDS)
 @torch.no_grad()
-def test_without_positions_permuted_positions_permute_every_step(
-    kind: str, positions: str, is_equivariant: bool
-) -> None:
+def test_without_positions_cells_are_interchangeable(kind: str, positions: str, is_equivariant: bool) -> None:
     """The paper's propositions on the three models, registers and prefix included."""
     model, tokens = make(kind, positions=positions), draw_tokens()
     order = torch.randperm(16, generator=seeded(5))
@@ -60,6 +58,7 @@ def test_without_positions_permuted_positions_permute_every_step(
         ("se_rrm", {"symbols": "untied"}, 11, r"\b6\b.*\b11\b"),
         ("hrm", {}, 11, r"\b6\b.*\b11\b"),
         ("trm", {"mixer": "mlp"}, 6, r"\b16\b.*\b81\b"),
+        ("se_rrm", {"mixer": "mlp"}, 11, r"\b16\b.*\b81\b"),
     ],
 )
 def test_what_there_are_no_weights_for_is_refused(
@@ -79,9 +78,7 @@ def test_what_there_are_no_weights_for_is_refused(
     ],
 )
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_side_that_the_positions_do_not_have_is_refused(
-    kind: str, positions: str, side: int, message: str
-) -> None:
+def test_a_side_without_positions_is_refused(kind: str, positions: str, side: int, message: str) -> None:
     """Side 7 has no boxes, and side 30 has boxes of 6 columns, of which heads of 16 features tell 5 apart."""
     heads = {"heads": 1} if kind in ("trm", "hrm") else {"head_dim": 16}
     model = make(kind, positions=positions, **heads)

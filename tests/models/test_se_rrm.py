@@ -11,7 +11,7 @@ from serrm.models.recurrence import RecurrentModel
 from serrm.models.settings import NUM_SPECIAL
 from serrm.training.adam_atan2 import AdamAtan2
 from serrm.training.cross_entropy import stablemax_cross_entropy
-from tests.conftest import MakeSettings
+from tests.conftest import se_rrm_settings
 from tests.drawn import draw_tokens, seeded
 
 pytestmark = pytest.mark.numeric
@@ -37,14 +37,12 @@ def train_a_little(model: RecurrentModel, num_steps: int = 12) -> None:
 
 
 @pytest.fixture(scope="module", params=["random weights", "trained weights"])
-def tied_models(
-    request: pytest.FixtureRequest, make_settings: MakeSettings
-) -> dict[tuple[str, int], RecurrentModel]:
+def tied_models(request: pytest.FixtureRequest) -> dict[tuple[str, int], RecurrentModel]:
     """Tied models by their planes and number of registers; untrained ones with registers have two states."""
     models, is_trained = {}, request.param == "trained weights"
     for planes, registers in product(("all", "usual"), (0, 4)):
         states = "two" if registers and not is_trained else "one"
-        settings = make_settings(planes=planes, registers=registers, states=states, h_cycles=1)
+        settings = se_rrm_settings(planes=planes, registers=registers, states=states, h_cycles=1)
         models[planes, registers] = model = build_model(settings, 6, seeded(0)).eval()
         if is_trained:
             train_a_little(model)
@@ -81,10 +79,10 @@ def test_permuted_symbols_permute_the_logits(
 
 
 @torch.no_grad()
-def test_task_types_start_equivariant(make_settings: MakeSettings) -> None:
-    full = build_model(make_settings(task_types="full"), 6, seeded(0), num_task_types=500)
-    factored = build_model(make_settings(task_types="factored"), 6, seeded(0), num_task_types=500)
-    none = build_model(make_settings(), 6, seeded(0), num_task_types=500)
+def test_task_types_start_equivariant() -> None:
+    full = build_model(se_rrm_settings(task_types="full"), 6, seeded(0), num_task_types=500)
+    factored = build_model(se_rrm_settings(task_types="factored"), 6, seeded(0), num_task_types=500)
+    none = build_model(se_rrm_settings(), 6, seeded(0), num_task_types=500)
     assert full.task_types is not None and factored.task_types is not None and none.task_types is None
     by_symbol = full.task_types.reshape(500, 6, 32)
     assert torch.equal(by_symbol, by_symbol[:, :1].expand(-1, 6, -1))
@@ -92,17 +90,17 @@ def test_task_types_start_equivariant(make_settings: MakeSettings) -> None:
     assert not factored.task_types.any()
 
 
+@pytest.mark.parametrize("num_special", [NUM_SPECIAL, 4])
 @pytest.mark.parametrize("planes", ["all", "usual"])
 @pytest.mark.parametrize("kind", ["factored", "full"])
 @torch.no_grad()
-def test_permuted_symbols_and_task_types_permute_the_logits(
-    make_settings: MakeSettings, kind: str, planes: str
-) -> None:
-    settings = make_settings(task_types=kind, planes=planes, registers=0)
-    model = build_model(settings, 11, seeded(0), num_task_types=2).eval()
-    assert model.task_types is not None
+def test_permuted_symbols_and_task_types_permute_the_logits(kind: str, planes: str, num_special: int) -> None:
+    settings = se_rrm_settings(task_types=kind, planes=planes, registers=0)
+    assert settings.misfit(tuple(range(num_special))) == "" != settings.misfit((0, 1, 5))
+    model = build_model(settings, 11, seeded(0), num_task_types=2, num_special=num_special).eval()
     vectors = torch.randn(model.task_types.shape, generator=seeded(2))
-    moved = torch.cat([torch.arange(NUM_SPECIAL), NUM_SPECIAL + torch.randperm(9, generator=seeded(1))])
+    usual = num_special + torch.randperm(11 - num_special, generator=seeded(1))
+    moved = torch.cat([torch.arange(num_special), usual])
     tokens, state = draw_tokens(9, num=2), model.initial_state(2, 81, 11)
     plain = model(state, tokens, vectors).logits
     permuted = model(state, moved[tokens], model.embedding.permuted(vectors, moved)).logits
@@ -111,8 +109,8 @@ def test_permuted_symbols_and_task_types_permute_the_logits(
     assert not torch.allclose(kept[..., moved].nan_to_num(), plain.nan_to_num(), atol=1e-2)
 
 
-def test_symbols_without_a_plane_are_never_predicted(make_settings: MakeSettings) -> None:
-    model = build_model(make_settings(planes="usual"), 6, seeded(0)).eval()
+def test_symbols_without_a_plane_are_never_predicted() -> None:
+    model = build_model(se_rrm_settings(planes="usual"), 6, seeded(0)).eval()
     logits = model(model.initial_state(2, 16, 6), draw_tokens(4, num=2)).logits
     assert logits.shape == (2, 16, 6)
     assert torch.isneginf(logits[..., :NUM_SPECIAL]).all()

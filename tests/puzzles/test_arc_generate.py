@@ -36,7 +36,7 @@ from serrm.puzzles.arc.grammar import (
     Rule,
     painted,
 )
-from serrm.puzzles.arc.grids import MAX_SIDE, Grid, Pair
+from serrm.puzzles.arc.grids import Grid, Pair
 from serrm.puzzles.settings import Mirror
 from serrm.reading.reader import read_file
 from serrm.sources.download import fetch
@@ -125,9 +125,7 @@ STEPS = {"down": (1, 0), "up": (-1, 0), "left": (0, -1), "right": (0, 1)}
 
 
 @given(grids, st.sampled_from(sorted(DIRECTIONS)), st.sampled_from([1, 2]), st.booleans())
-def test_shifts_move_every_square_by_the_distance(
-    question: Grid, direction: str, distance: int, wraps: bool
-) -> None:
+def test_shifts_move_every_square(question: Grid, direction: str, distance: int, wraps: bool) -> None:
     operation = BY_NAME[f"shift {direction} {distance} {'round' if wraps else 'off'}"]
     (rows, columns), (down, right) = question.shape, (distance * step for step in STEPS[direction])
     answer = Rule(steps=((operation, 0),)).answer(question)
@@ -145,7 +143,7 @@ def test_shifts_move_every_square_by_the_distance(
 
 
 @given(grids, st.permutations(range(1, 10)), st.sampled_from(OPERATIONS))
-def test_operations_commute_with_permutations_of_colours(
+def test_operations_commute_with_recolouring(
     question: Grid, colours: list[int], operation: Operation
 ) -> None:
     """The search for other explanations rests on this."""
@@ -155,15 +153,6 @@ def test_operations_commute_with_permutations_of_colours(
     if before is not None and after is not None:
         assert text(painted(before._replace(cells=table[before.cells]), 0)) == text(painted(after, 0))
         assert (before.is_unpainted is not None) == operation.has_colour == (after.is_unpainted is not None)
-
-
-@given(grids, st.sampled_from([v for v in OPERATIONS if FAMILIES[v.family].moves]))
-def test_moves_do_not_look_at_colours(question: Grid, operation: Operation) -> None:
-    """So the search may follow squares of an unknown colour through them."""
-    coloured, uncoloured = operation.apply(question), operation.apply((question > 0).astype(np.uint8))
-    assert (coloured is None) == (uncoloured is None)
-    if coloured is not None and uncoloured is not None:
-        assert text((coloured.cells > 0).astype(np.uint8)) == text(uncoloured.cells)
 
 
 # The search.
@@ -204,9 +193,7 @@ def all_rules(names: frozenset[str], max_parts: int, colours: list[int]) -> Iter
     max_parts=st.sampled_from([1, 2]),
     seed=st.integers(0, 2**32),
 )
-def test_the_search_gives_the_answers_of_all_rules_that_explain_the_pairs(
-    families: set[str], max_parts: int, seed: int
-) -> None:
+def test_the_search_gives_the_answers_of_all_rules(families: set[str], max_parts: int, seed: int) -> None:
     rng, colours = np.random.default_rng(seed), [1, 2, 3]
     rules = [*all_rules(frozenset(families), max_parts, colours)]
     rule = rules[rng.integers(len(rules))]
@@ -239,20 +226,11 @@ def matches(answer: bytes, other: bytes) -> bool:
     )
 
 
-def test_demonstrations_that_two_rules_explain_do_not_determine_a_test() -> None:
-    names = frozenset({"mirror", "turn"})
-    symmetric = [
-        Pair(grid(question), grid(answer)) for question, answer in (("10/10", "01/01"), ("100", "001"))
-    ]
-    answers = {answer for _, answer in explanations(symmetric, [grid("12/00")], names, 1)}
-    assert {bytes(answer[0][2:]) for answer in answers} == {bytes([2, 1, 0, 0]), bytes([0, 0, 2, 1])}
-
-
 # Sets.
 
 
 @pytest.mark.parametrize(("max_parts", "names"), [(1, [*NAMES]), (2, [RECOLOUR, "mirror", "frame"])])
-def test_generated_puzzles_are_different_determined_and_as_the_settings_have_them(
+def test_generated_puzzles_are_different_determined_and_as_configured(
     max_parts: int, names: list[str]
 ) -> None:
     changes = {"max_parts": max_parts, "families": tuple(names), "num_train": 5, "num_evaluation": 6}
@@ -296,10 +274,8 @@ def test_the_first_puzzle_is_the_same_everywhere() -> None:
     """A change of this changes every score on generated puzzles."""
     puzzle = generate(SMALL, seed=0)["evaluation"][0]
     examples = [f"{text(pair.question)} {text(pair.answer)}" for pair in puzzle.demonstrations]
-    assert (puzzle.name, examples[0]) == FIRST
-
-
-FIRST = ("evaluation-0000-frame", "40000/07000/00004/00700 44444/47004/40004/44444")
+    example = "40000/07000/00004/00700 44444/47004/40004/44444"
+    assert (puzzle.name, examples[0]) == ("evaluation-0000-frame", example)
 
 
 def test_the_picture_of_the_rules_is_that_of_the_docs() -> None:
@@ -310,9 +286,7 @@ def test_the_picture_of_the_rules_is_that_of_the_docs() -> None:
 
 
 @pytest.mark.parametrize("version", [1, 2])
-def test_the_files_are_those_of_kaggle_and_no_pair_is_dropped(
-    tmp_path: Path, version: arc_data.Version
-) -> None:
+def test_files_are_those_of_kaggle_and_no_pair_is_dropped(tmp_path: Path, version: arc_data.Version) -> None:
     raw = tmp_path / "raw"
     fetch(f"arc_agi_{version}", SMALL, raw, seed=0)
     manifest = read_manifest(raw)
@@ -339,23 +313,16 @@ def test_the_files_are_those_of_kaggle_and_no_pair_is_dropped(
 
 
 def test_families_have_equal_shares_in_random_order() -> None:
-    """A rule may give several puzzles; families with few rules take rules of two parts."""
     names = ("recolour", "turn", "gravity", "fill")
     settings = {"families": names, "num_train": 9, "num_evaluation": 42, "max_parts": 2, "sides": (3, 4)}
     sets = generate(SMALL.model_copy(update=settings), seed=0)
     by_family = {name: Counter(puzzle.family for puzzle in puzzles) for name, puzzles in sets.items()}
     assert by_family["evaluation"] == {"recolour": 11, "turn": 11, "gravity": 10, "fill": 10}
     assert by_family["training"] == {"recolour": 3, "turn": 2, "gravity": 2, "fill": 2}
-    puzzles = sets["evaluation"]
-    assert [puzzle.name for puzzle in puzzles] == sorted(puzzle.name for puzzle in puzzles)
-    first = Counter(puzzle.family for puzzle in puzzles[:21])
+    first = Counter(puzzle.family for puzzle in sets["evaluation"][:21])
     assert len(first) == 4 and max(first.values()) < 10
-    for puzzle in puzzles:
-        assert puzzle.family in puzzle.name and puzzle.family in puzzle.rule.families
-    turns = [puzzle for puzzle in puzzles if puzzle.family == "turn"]
-    assert {puzzle.num_parts for puzzle in turns} == {1, 2}
-    one_part = Counter(fingerprint(puzzle.rule) for puzzle in turns if puzzle.num_parts == 1)
-    assert [*one_part.values()] == [MAX_PER_RULE]  # the only turn whose hash is that of an evaluation rule
+    turns = {puzzle.num_parts for puzzle in sets["evaluation"] if puzzle.family == "turn"}
+    assert turns == {1, 2}, "a family with few rules takes rules of two parts"
 
 
 def test_a_share_that_cannot_be_met_is_refused_in_one_line() -> None:
@@ -367,17 +334,7 @@ def test_a_share_that_cannot_be_met_is_refused_in_one_line() -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "value"),
-    [
-        ("sides", [5, 3]),
-        ("sides", [3, MAX_SIDE + 1]),
-        ("sides", [3, 3]),
-        ("colours", [0, 2]),
-        ("families", []),
-        ("families", ["mirror", "mirror"]),
-        ("families", ["juggle"]),
-        ("max_parts", 3),
-    ],
+    ("key", "value"), [("sides", [5, 3]), ("sides", [3, 3]), ("families", ["mirror", "mirror"])]
 )
 def test_settings_that_give_no_puzzles_are_refused(key: str, value: object) -> None:
     with pytest.raises(ValidationError) as error:

@@ -14,9 +14,7 @@ SIDE = 6
 
 
 @given(sides, sides)
-def test_the_transforms_of_a_grid_are_eight_and_each_is_undone_by_its_inverse(
-    num_rows: int, num_columns: int
-) -> None:
+def test_the_eight_transforms_of_a_grid_are_undone_by_their_inverses(num_rows: int, num_columns: int) -> None:
     grid = np.arange(num_rows * num_columns).reshape(num_rows, num_columns)
     images = [transformed(grid, transform) for transform in range(NUM_TRANSFORMS)]
     assert np.array_equal(images[0], grid)

@@ -88,9 +88,7 @@ def test_maze_hard_becomes_maze_sets(tmp_path: Path) -> None:
     "side, min_steps, train, test",
     [(15, 20, "105dfd83f9f92c0d", "e37ed3a89fcad313"), (22, 40, "431c4df18e735ef8", "4a39759202ff2243")],
 )
-def test_windows_of_maze_hard_are_those_of_the_committed_scores(
-    tmp_path: Path, side: int, min_steps: int, train: str, test: str
-) -> None:
+def test_windows_are_the_committed(tmp_path: Path, side: int, min_steps: int, train: str, test: str) -> None:
     windows = Windows(side=side, min_steps=min_steps, num_per_maze=20, num_held_out=100)
     fetch("maze", MirrorMaze(kind="mirror", root=ROOT, windows=windows), tmp_path / "raw", seed=0)
     for name, sha in (("train.csv", train), ("test.csv", test)):

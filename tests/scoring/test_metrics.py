@@ -11,8 +11,8 @@ from hypothesis.extra import numpy as arrays
 from scipy.stats import binomtest
 
 from serrm.puzzles.maze.rules import SPACE
-from serrm.puzzles.task import Criterion, GridTask
-from serrm.puzzles.tasks import TASKS, grid_task
+from serrm.puzzles.task import GridTask
+from serrm.puzzles.tasks import grid_task
 from serrm.scoring.metrics import MEAN, METRICS, RATIO, Metric, interval, metrics_of, wilson
 from serrm.scoring.tally import Tally
 from tests.references import generate_mazes, is_shortest_path, is_valid_path
@@ -111,15 +111,6 @@ def test_padding_counts_nowhere(task: GridTask) -> None:
     question, label = np.array([[2, 1, 0, 0]], np.uint8), np.array([[2, 3, 0, 0]], np.uint8)
     prediction = np.array([[2, 3, 4, 1]], np.uint8)
     assert sums(tally_of(Tally(task, GENERAL), (question, prediction, label))) == (1, 1, 1)
-
-
-def test_padding_does_not_count_in_a_criterion(monkeypatch: pytest.MonkeyPatch) -> None:
-    criterion = Criterion(are_colourings, "Colouring", "no two neighbours of one colour")
-    monkeypatch.setitem(TASKS, "sudoku", replace(COLOURING, criteria={"coloured": criterion}))
-    question, label = np.array([[2, 1, 0, 0]], np.uint8), np.array([[2, 3, 0, 0]], np.uint8)
-    prediction = np.array([[2, 3, 4, 1]], np.uint8)
-    scores = tally_of(Tally(COLOURING, metrics_of("sudoku")), (question, prediction, label)).scores()
-    assert (scores["fsr"], scores["coloured"]) == (1, 1)
 
 
 def test_a_task_says_which_cells_are_to_be_filled() -> None:

@@ -9,60 +9,35 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from serrm.core.files import json_text
-from serrm.scoring.schema import (
-    Evaluation,
-    pack,
-    parse_profile_scores,
-    profile_text,
-    read_evaluation,
-    read_profile_scores,
-    unpack,
-    write_evaluation,
-)
+from serrm.scoring import schema
+from tests.references import run_scores
 
 RATES = {"fsr": 0.6, "fsr_lo": 0.1 + 0.2, "fsr_hi": 0.9}
 SET = {"status": "scored", "side": 9, "num_puzzles": 5, "steps": {"16": RATES}, "headline_steps": 16}
-RUN: dict[str, Any] = {
-    "profile": "made",
-    "name": "sudoku-trm-s0",
-    "data_set": "sudoku",
-    "task": "sudoku",
-    "variant": "trm",
-    "seed": 0,
-    "model_info": {"family": "trm", "parameters": 10, "parameters_with_task_types": 10},
-    "training": {"settings_digest": "d", "steps": 6, "samples": 24, "flops": 100, "final_loss": None},
-    "data": {"source": "made", "source_kind": "generated", "side": 9, "train_puzzles": 8, "hash": "d"},
-    "sets": {
-        "9x9": {**SET, "solved": "a8"},
-        "25x25": {"status": "cannot_extrapolate", "side": 25, "reason": "too large"},
-    },
-    "set_of_trained_size": "9x9",
-}
+REFUSED = {"status": "cannot_extrapolate", "side": 25, "reason": "too large"}
+RUN = run_scores("made", "trm", {"9x9": {**SET, "solved": "a8"}, "25x25": REFUSED})
 
 
 def test_a_run_comes_back_from_its_file_and_from_its_profiles(tmp_path: Path) -> None:
-    run = Evaluation.model_validate(RUN)
-    write_evaluation(tmp_path / "run.json", run)
-    assert read_evaluation(tmp_path / "run.json") == run
-    text = profile_text("made", [run])
-    assert parse_profile_scores(text.encode(), "old").runs == {"sudoku-trm-s0": run}
+    schema.write_evaluation(tmp_path / "run.json", RUN)
+    assert schema.read_evaluation(tmp_path / "run.json") == RUN
+    text = schema.profile_text("made", [RUN])
+    assert schema.parse_profile_scores(text.encode(), "old").runs == {"sudoku-trm-s0": RUN}
     (tmp_path / "metrics.json").write_text(text)
-    assert (
-        read_profile_scores(tmp_path / "metrics.json").runs["sudoku-trm-s0"].scored["9x9"].steps[16] == RATES
-    )
+    (run,) = schema.read_profile_scores(tmp_path / "metrics.json").runs.values()
+    assert run.scored["9x9"].steps[16] == RATES
 
 
 def test_outcomes_are_the_puzzles_solved_or_their_credits() -> None:
-    part = Evaluation.model_validate(RUN).scored["9x9"]
-    assert part.outcomes is not None and part.outcomes.tolist() == [1, 0, 1, 0, 1]
+    part = RUN.scored["9x9"]
+    assert part.outcomes.tolist() == [1, 0, 1, 0, 1]
     assert part.model_copy(update={"solved": None}).outcomes is None
     votes = part.model_copy(update={"credits": (0.5, 1.0)}).outcomes
-    assert votes is not None and votes.tolist() == [0.5, 1]
+    assert votes.tolist() == [0.5, 1]
 
 
 def test_outcomes_are_kept_after_the_headline_steps_and_the_most() -> None:
-    part = Evaluation.model_validate(RUN).scored["9x9"]
+    part = RUN.scored["9x9"]
     longer = part.model_copy(update={"steps": {16: RATES, 32: RATES, 64: RATES}})
     assert longer.outcomes_after(64) is None, "scored before it was kept"
     longer = longer.model_copy(update={"solved_after_most": "e8"})
@@ -81,25 +56,16 @@ def test_outcomes_are_kept_after_the_headline_steps_and_the_most() -> None:
     ],
 )
 def test_a_wrong_file_is_named_with_its_key(change: dict[str, Any], where: str) -> None:
-    content = json.dumps({"profile": "made", "runs": {"sudoku-trm-s0": RUN | change}})
+    content = json.dumps({"profile": "made", "runs": {RUN.name: RUN.model_dump(mode="json") | change}})
     with pytest.raises(ValueError, match=rf"^HEAD: .*{where}"):
-        parse_profile_scores(content.encode(), "HEAD")
+        schema.parse_profile_scores(content.encode(), "HEAD")
 
 
 @given(st.lists(st.booleans(), max_size=40))
 def test_bits_come_back(bits: list[bool]) -> None:
-    assert unpack(pack(np.array(bits, dtype=bool)), len(bits)).tolist() == bits
+    assert schema.unpack(schema.pack(np.array(bits, dtype=bool)), len(bits)).tolist() == bits
 
 
 def test_a_missing_byte_is_refused() -> None:
     with pytest.raises(ValueError, match=r"\b9\b"):
-        unpack("ff", 9)
-
-
-scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
-values = st.recursive(scalars, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner))
-
-
-@given(values)
-def test_text_is_json(value: Any) -> None:
-    assert json.loads(json_text(value)) == value
+        schema.unpack("ff", 9)

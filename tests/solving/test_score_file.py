@@ -67,17 +67,7 @@ def test_order_and_batches_change_nothing(score: Scorer, puzzles: list[Puzzle], 
     assert score(puzzles)["sets"] == score(puzzles[::-1], batch_size=batch_size)["sets"]
 
 
-def test_missing_answers_are_computed(
-    score: Scorer, checkpoint: Path, puzzles: list[Puzzle], tmp_path: Path
-) -> None:
-    with_answers = score(puzzles)["sets"]
-    (tmp_path / "puzzles.csv").write_text(
-        "".join(f"{SUDOKU_TEXT.format(puzzle.question)}\n" for puzzle in puzzles)
-    )
-    assert score_file(checkpoint, tmp_path / "puzzles.csv", steps=2, device=CPU)["sets"] == with_answers
-
-
-def test_a_size_that_the_model_cannot_take_is_said(
+def test_a_size_without_weights_is_said(
     score: Scorer, write_untrained: MakePath, puzzles: list[Puzzle]
 ) -> None:
     untied = write_untrained(model={"symbols": "untied"})

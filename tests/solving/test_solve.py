@@ -1,8 +1,6 @@
 """Each puzzle is answered as if it were alone, within its budget, and every answer called verified obeys the rules."""
 
 import json
-import re
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,15 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from serrm.inference.predict import LoadedModel
-from serrm.inference.search import Search
 from serrm.puzzles.arc.grids import decode
 from serrm.puzzles.maze.data import TEXT as MAZE_TEXT
 from serrm.puzzles.sudoku.data import TEXT as SUDOKU_TEXT
 from serrm.puzzles.sudoku.data import generate_puzzles
-from serrm.puzzles.tasks import TASKS, grid_task
+from serrm.puzzles.tasks import grid_task
 from serrm.reading.question import Question
 from serrm.reading.reader import questions_of, read_text
-from serrm.solving.solve import Answer, GridPuzzles, SolveOptions, Status, in_order, solve
+from serrm.solving.solve import Answer, SolveOptions, Status, in_order, solve
 from tests.conftest import CLUES, MakeModel
 from tests.oracle import is_right, make_oracle
 from tests.references import count_solutions, is_shortest_path
@@ -57,9 +54,7 @@ def answers_to(loaded: LoadedModel, questions: list[Question], **options: Any) -
 
 
 @pytest.mark.parametrize("batch_size", [1, 3, 40])
-def test_answers_come_in_order_whatever_the_sizes(
-    oracle: LoadedModel, puzzles: list[str], batch_size: int
-) -> None:
+def test_answers_of_any_size_come_in_order(oracle: LoadedModel, puzzles: list[str], batch_size: int) -> None:
     answers = run(oracle, puzzles, batch_size=batch_size)
     assert [answer.question for answer in answers] == puzzles
     assert [answer.place for answer in answers] == [f"input:{n + 1}" for n in range(len(puzzles))]
@@ -100,9 +95,7 @@ def test_what_has_no_solution_is_said(untrained: MakeModel) -> None:
 
 @settings(max_examples=30)
 @given(st.integers(0, 10**6), st.integers(0, 3), st.booleans())
-def test_exact_answers_are_never_wrong(
-    untrained: MakeModel, seed: int, num_changed: int, knows: bool
-) -> None:
+def test_exact_answers_are_right(untrained: MakeModel, seed: int, num_changed: int, knows: bool) -> None:
     loaded, rng = untrained(), np.random.default_rng(seed)
     if knows:
         make_oracle(loaded.model, lambda question, _: 1 + int(question.sum()) % 4)
@@ -145,14 +138,6 @@ def test_a_grid_without_clues_costs_no_steps(oracle: LoadedModel) -> None:
     assert (exact.status, exact.by, exact.steps) == (Status.VERIFIED, "cp-sat", 0)
 
 
-def test_what_the_exact_solver_could_do_is_offered_and_boxes_of_6x6_are_named(oracle: LoadedModel) -> None:
-    [hopeless] = run(oracle, [HOPELESS])
-    assert "--exact" in hopeless.remark
-    contradictory, solved = run(oracle, ["11" + "." * 34, "......" + "1" + "." * 29], is_exact=True)
-    for answer in (contradictory, solved):
-        assert "2 rows by 3 columns" in answer.remark
-
-
 def test_a_hopeless_puzzle_costs_its_budget_and_holds_no_other_back(oracle: LoadedModel) -> None:
     questions = read_text("\n".join([HOPELESS, *["1.3.34...14...21"] * 6]), "input")
     done = list(solve(questions, lambda _: oracle, SolveOptions(budget=90, batch_size=2)))
@@ -183,7 +168,7 @@ def test_mazes(untrained: MakeModel) -> None:
     for answers in (plain, exact):
         assert answers[1].status == Status.CONTRADICTORY
         assert answers[1].remark == "there is no path from S to G"
-    assert plain[0].status == Status.UNVERIFIED
+    assert plain[0].status == Status.UNVERIFIED and plain[0].grid.shape == (4, 4)
     assert len(plain[0].answer) == 16
     assert exact[0].status == Status.VERIFIED
     assert is_shortest_path(MAZE_TEXT.read(MAZE), MAZE_TEXT.read(exact[0].answer))
@@ -205,13 +190,12 @@ def test_arc_puzzles_are_voted_on_by_their_augmentations(untrained: MakeModel) -
         seen.append(tuple(task_types.tolist()))
         return rows(task_types)
 
-    loaded.model.task_vectors = watched  # type: ignore[method-assign]
+    loaded.model.task_vectors = watched
     known, unknown = answers_to(loaded, arc(["bb", "zz"]), budget=24, batch_size=64, has_trace=True)
     assert seen[-1] == tuple(range(8, 16)), "a row per augmentation of the second puzzle"
     assert (known.status, known.attempts, known.task) == (Status.UNVERIFIED, 8, "arc")
-    assert re.search(r"\b8\b", known.remark)
+    assert known.grid.ndim == 2
     grid = np.array(json.loads(known.answer), dtype=np.uint8)
-    assert known.trace is not None
     assert np.array_equal(
         decode(known.trace.predictions[-1], 5), grid.reshape(grid.shape if grid.size else (0, 0))
     )
@@ -221,33 +205,15 @@ def test_arc_puzzles_are_voted_on_by_their_augmentations(untrained: MakeModel) -
 
 def test_arc_is_refused_plainly_where_nothing_is_known(untrained: MakeModel) -> None:
     run = {"data_set": "arc_agi_2", "model": {"task_types": "factored"}, "arrays": {"num_augmentations": 7}}
-    for config, message in (
-        ({"side": 5}, "ARC"),
-        ({"side": 2, "puzzles": ["aa", "bb", "cc"]}, "side 2"),
-    ):
+    for config, message in (({"side": 5}, "ARC"), ({"side": 2, "puzzles": ["aa", "bb", "cc"]}, "side 2")):
         (answer,) = answers_to(untrained(num_symbols=12, config=config, **run), arc(["aa"]))
         assert answer.status == Status.UNSUPPORTED
         assert message in answer.remark
 
 
-def test_a_task_without_a_blank_is_answered(untrained: MakeModel, monkeypatch: pytest.MonkeyPatch) -> None:
-    loaded, (question,) = (
-        untrained(num_symbols=6, data_set="maze", config={"side": 4}),
-        read_text(MAZE, "input"),
-    )
-    record = replace(grid_task("maze"), blank=None, open_cells=lambda questions: questions == 2)
-    monkeypatch.setitem(TASKS, "maze", record)
-    (answer,) = answers_to(loaded, [question], budget=2)
-    assert answer.status == Status.UNVERIFIED and len(answer.answer) == 16
-    tokens = question.cells.reshape(-1)
-    padded = Search(0, tokens, answer=np.where(tokens == 2, np.uint8(0), tokens))
-    assert np.array_equal(GridPuzzles(loaded, 4, {0: question}).best(0, [padded])[1], question.cells)
-
-
 def test_a_trace_is_the_way_to_the_answer(oracle: LoadedModel, puzzles: list[str]) -> None:
     for answer in run(oracle, puzzles[:4], has_trace=True):
         trace = answer.trace
-        assert trace is not None
         assert len(trace.predictions) == answer.steps
         assert SUDOKU_TEXT.format(trace.question) == answer.question
         assert SUDOKU_TEXT.format(trace.predictions[-1]) == answer.answer
