@@ -16,7 +16,7 @@ from serrm.core.files import file_names
 from serrm.training import checkpoint as ckpt
 from serrm.training.identity import unfinished_trainings
 from serrm.training.log import Record, TrainingLog
-from serrm.training.run import Interrupted, train
+from serrm.training.run import Interrupted, TrainingRun, train
 from serrm.training.settings import RunSettings, TrainingFacts
 
 PLAIN = Execution(device="cpu")
@@ -41,6 +41,13 @@ def run(
         patch.setattr(TrainingLog, "append", append_and_tell)
         train(settings, arrays, folder / "run", folder / "scratch", execution)
     return folder / "run"
+
+
+def begun(settings: RunSettings, arrays: Path, folder: Path) -> TrainingRun:
+    """Set up a training without taking a step."""
+    training = TrainingRun(settings, arrays, folder, PLAIN)
+    training.close()
+    return training
 
 
 def stop_at(step: int, number: signal.Signals = signal.SIGTERM) -> Callable[[Record], None]:
@@ -92,16 +99,12 @@ def interrupted(settings: RunSettings, arrays: Path, folder: Path, num_steps: in
         with pytest.raises(Interrupted):
             run(settings, arrays, folder, ONE_STEP)
     (newest, *_) = unfinished_trainings(folder / "scratch")
-    found = ckpt.latest(newest.folder)
-    assert found is not None
-    return found
+    return ckpt.latest(newest.folder)
 
 
 def facts_of(checkpoint: Path) -> TrainingFacts:
     """The facts of a checkpoint's training."""
-    facts = ckpt.read_config(checkpoint).training
-    assert facts is not None
-    return facts
+    return ckpt.read_config(checkpoint).training
 
 
 @contextmanager

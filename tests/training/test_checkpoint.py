@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from serrm.training import checkpoint as ckpt
-from tests.conftest import MakeRun, config_of
+from tests.conftest import config_of, run_settings
 from tests.drawn import CPU
 from tests.training.running import files_limited
 
@@ -22,11 +22,11 @@ Writer = Callable[..., Path]
 
 
 @pytest.fixture
-def write(make_run: MakeRun) -> Writer:
+def write() -> Writer:
     """Write a checkpoint with these facts in its config.json."""
 
     def write_checkpoint(target: Path, **facts: Any) -> Path:
-        ckpt.write_checkpoint(target, WEIGHTS, STATE, config_of(make_run(), **facts))
+        ckpt.write_checkpoint(target, WEIGHTS, STATE, config_of(run_settings(), **facts))
         return target
 
     return write_checkpoint
@@ -56,7 +56,7 @@ def test_the_latest_whole_checkpoint_is_kept(tmp_path: Path, write: Writer) -> N
     (tmp_path / ".step_000000999.tmp").mkdir()  # left by a process that was killed while writing
     (tmp_path / "snapshots").mkdir()
     newest = ckpt.latest(tmp_path)
-    assert newest is not None and newest.name == "step_000000100"
+    assert newest.name == "step_000000100"
     ckpt.prune(tmp_path, 2)
     assert {path.name for path in tmp_path.iterdir()} == {"step_000000100", "step_000000010", "snapshots"}
 

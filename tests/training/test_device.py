@@ -12,13 +12,6 @@ from serrm.kernels.precision import supported
 CPU, CUDA = torch.device("cpu"), torch.device("cuda")
 
 
-def test_auto_is_the_gpu_if_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    for has_gpu, expected in ((True, CUDA), (False, CPU)):
-        monkeypatch.setattr(torch.cuda, "is_available", lambda has_gpu=has_gpu: has_gpu)
-        assert choose_device("auto") == expected
-    assert choose_device("cpu") == CPU
-
-
 @pytest.mark.parametrize("name", ["cuda", "cuda:1", "gpu"])
 def test_a_device_that_is_not_here_is_refused_in_one_line(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)

@@ -9,13 +9,12 @@ import pytest
 import torch
 from torch import Tensor
 
-from serrm.arrays.stream import Examples
 from serrm.models.halting import QLearning
 from serrm.models.q_head import CONTINUE, HALT
 from serrm.puzzles.tasks import TASKS, grid_task
 from serrm.training.loop import Record, Trainer
 from tests import conftest
-from tests.conftest import MakeRun, MakeTrainer
+from tests.conftest import MakeTrainer, run_settings
 
 pytestmark = pytest.mark.numeric
 
@@ -95,18 +94,6 @@ def test_a_slot_is_refilled_and_its_neighbours_go_on(make_trainer: MakeTrainer) 
     assert slots.num_drawn == position + 2 and not slots.is_halted.any()
 
 
-def test_a_step_moves_each_puzzle_one_supervision_step_on(make_trainer: MakeTrainer) -> None:
-    # Halting after every step but for a slot kept going by hand.
-    trainer = make_trainer(train={"learning_rate": 1e-30, "weight_decay": 0, "max_supervision_steps": 16})
-    run(trainer, num_steps=1)
-    trainer.slots.is_halted.zero_()
-    tokens, (state,) = trainer.slots.tokens.clone(), trainer.slots.state
-    expected = trainer.model((state.clone(),), tokens).state[0]
-    run(trainer, num_steps=1)
-    torch.testing.assert_close(trainer.slots.state[0], expected)
-    assert not trainer.slots.state[0].requires_grad
-
-
 def test_the_average_follows_the_weights(make_trainer: MakeTrainer) -> None:
     trainer = make_trainer(train={"ema": 0.75, "warmup_steps": 0})
     average = parameters(trainer)
@@ -155,10 +142,10 @@ def test_a_record_holds_means_since_the_last(make_trainer: MakeTrainer) -> None:
     assert each[0]["learning_rate"] == pytest.approx(1.5e-3)
 
 
-def test_epochs_are_turned_into_steps(make_run: MakeRun) -> None:
-    settings = make_run(train={"steps": None, "epochs": 10_000, "batch_size": 272}).train
+def test_epochs_are_turned_into_steps() -> None:
+    settings = run_settings(train={"steps": None, "epochs": 10_000, "batch_size": 272}).train
     assert settings.num_optimiser_steps(1000) == 36_764  # as the authors: the last, partial batch is dropped
-    assert make_run(train={"steps": None, "epochs": 0.1}).train.num_optimiser_steps(1) == 1
+    assert run_settings(train={"steps": None, "epochs": 0.1}).train.num_optimiser_steps(1) == 1
 
 
 @pytest.mark.parametrize(
@@ -202,20 +189,6 @@ def final_answers(trainer: Trainer, tokens: Tensor) -> Tensor:
         if isinstance(settings, QLearning) and halting is not None:
             is_done |= halting[:, HALT] > (halting[:, CONTINUE] if settings.bootstrap else 0)
     return answers
-
-
-def test_solved_slots_halt_as_often_as_asked(make_trainer: MakeTrainer) -> None:
-    halting = {"kind": "random", "probability": 0.01, "probability_solved": 1.0}
-    trainer = make_trainer(train={"halting": halting, "steps": 4})
-    gather = trainer.stream.gather
-
-    def unlabelled(start: int, num: int) -> Examples:  # solved, whatever the model answers
-        examples = gather(start, num)
-        return examples._replace(answers=np.zeros_like(examples.answers))
-
-    trainer.stream = replace(trainer.stream, gather=unlabelled)
-    run(trainer)
-    assert trainer.slots.num_drawn == 4 * 4, "every slot takes a new puzzle at every step"
 
 
 def have_an_even_start(questions: np.ndarray, answers: np.ndarray) -> np.ndarray:

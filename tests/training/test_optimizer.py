@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
 from serrm.kernels import products
-from serrm.kernels.accelerate import accelerate, may_run_native
+from serrm.kernels.accelerate import accelerate
 from serrm.kernels.cpu.build import has_kernels
 from serrm.models.build import build_model
 from serrm.models.recurrence import trained_parameters
@@ -22,7 +22,7 @@ from serrm.training.muon import build_muon, newton_schulz_flops, orthogonalised
 from serrm.training.optimizers import AdamAtan2Settings, MuonSettings
 from serrm.training.settings import TrainSettings
 from serrm.training.sign_sgd import update_rows
-from tests.conftest import TRAIN, MakeRun, MakeSettings
+from tests.conftest import TRAIN, run_settings, se_rrm_settings
 from tests.drawn import seeded
 
 pytestmark = pytest.mark.numeric
@@ -90,8 +90,8 @@ def test_the_rate_rises_in_a_line_and_stays_or_falls_as_a_cosine() -> None:
     assert cosine[25] == pytest.approx(PEAK * (0.55 + 0.45 * math.sqrt(0.5)))
 
 
-def test_muon_turns_the_networks_matrices_and_adam_atan2_the_rest(make_settings: MakeSettings) -> None:
-    model = build_model(make_settings(), 6, seeded(0))
+def test_muon_turns_the_networks_matrices_and_adam_atan2_the_rest() -> None:
+    model = build_model(se_rrm_settings(), 6, seeded(0))
     optimizer = build_muon(model, (0.9, 0.95), weight_decay=0.0)
     before = {name: value.detach().clone() for name, value in model.named_parameters()}
     for group in optimizer.param_groups:
@@ -106,14 +106,6 @@ def test_muon_turns_the_networks_matrices_and_adam_atan2_the_rest(make_settings:
             assert torch.linalg.svdvals(update).div(most).sub(1).abs().max() < 0.5
         elif value.numel():  # atan2 of a first gradient and its own size
             assert update.abs().sub(math.pi / 4).abs().max() < 1e-4
-
-
-def test_matrices_of_one_shape_go_together_unless_native_kernels_multiply() -> None:
-    shapes = [(6, 4), (4, 6), (6, 4), (8, 8), (6, 4)]
-    matrices = [torch.randn(shape, generator=seeded(i)) for i, shape in enumerate(shapes)]
-    assert [len(group) for group in muon.together(matrices, is_native=False)] == [3, 1, 1]
-    if has_kernels(torch.float32):
-        assert [len(group) for group in muon.together(matrices, is_native=True)] == [1] * 5
 
 
 def test_muon_steps_matrices_together_as_it_does_one_by_one() -> None:
@@ -151,13 +143,12 @@ def test_the_update_of_rows_is_that_of_the_obvious_loop(
     expected = table.double().clone()
     for row in set(task_types.tolist()):
         total = sum(gradients[i].double() for i in range(batch_size) if task_types[i] == row)
-        assert isinstance(total, Tensor)
         expected[row] = expected[row] - lr * weight_decay * expected[row] - lr * total.sign()
     update_rows(table, task_types, gradients, lr=lr, weight_decay=weight_decay)
     torch.testing.assert_close(table.double(), expected, rtol=1e-5, atol=1e-6)
 
 
-def updated(is_native: bool, num_steps: int, scale: float) -> dict[str, Tensor]:
+def updated(is_native: bool, num_steps: int, scale: float) -> list[Tensor]:
     """Parameters and moments after steps with gradients of many sizes, some of them zero."""
     torch.set_num_threads(1)
     shapes = [(7,), (33, 50), (129, 1031)]
@@ -169,22 +160,16 @@ def updated(is_native: bool, num_steps: int, scale: float) -> dict[str, Tensor]:
             drawn = torch.randn(parameter.shape, generator=seeded(step + 100))
             parameter.grad = scale * sizes * drawn * (drawn.abs() > 0.1)
         optimizer.step()
-    state = {
-        f"{name}{n}": optimizer.state[p][name]
-        for n, p in enumerate(parameters)
-        for name in ("mean", "square")
-    }
-    return state | {f"parameter{n}": p.detach() for n, p in enumerate(parameters)}
+    moments = [optimizer.state[p][name] for p in parameters for name in ("mean", "square")]
+    return [p.detach() for p in parameters] + moments
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e-8])
 @pytest.mark.parametrize("num_steps", [1, 5])
 def test_the_native_update_is_that_of_pytorch_but_for_rounding(num_steps: int, scale: float) -> None:
-    native, plain = (updated(is_native, num_steps, scale) for is_native in (True, False))
-    for name, value in plain.items():
-        torch.testing.assert_close(
-            native[name], value, rtol=2e-6, atol=1e-9 if "parameter" in name else 1e-38
-        )
+    pairs = zip(updated(True, num_steps, scale), updated(False, num_steps, scale), strict=True)
+    for number, (native, plain) in enumerate(pairs):
+        torch.testing.assert_close(native, plain, rtol=2e-6, atol=1e-9 if number < 3 else 1e-38)
 
 
 def test_a_native_update_keeps_what_is_not_a_number() -> None:
@@ -243,23 +228,17 @@ def test_sign_sgd_is_the_authors(authors: dict[str, np.ndarray]) -> None:
 
 
 @pytest.mark.parametrize("allows_native", [True, False])
-def test_native_kernels_can_be_switched_off_in_every_product(
-    allows_native: bool, make_settings: MakeSettings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Those of Muon and of the task types are no networks' (`native: false` in machine.yaml)."""
+def test_muon_can_do_without_native_kernels(allows_native: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As `native: false` in machine.yaml does; its products are no network's."""
     calls = []
     used = products.library
     monkeypatch.setattr(products, "library", lambda dtype: calls.append(dtype) or used(dtype))
-    model = build_model(make_settings(), 6, seeded(0))
+    model = build_model(se_rrm_settings(), 6, seeded(0))
     accelerate(model, allows_native=allows_native)
     optimizer = build_muon(model, (0.9, 0.95), 0.1)
     for p in model.networks.parameters():
         p.grad = torch.ones_like(p)
     optimizer.step()
-    rows = torch.tensor([0, 1])
-    update_rows(
-        torch.zeros(2, 3), rows, torch.ones(2, 3), lr=0.1, weight_decay=0.0, is_native=may_run_native(model)
-    )
     assert bool(calls) == (allows_native and has_kernels(torch.float32))
 
 
@@ -270,20 +249,16 @@ def test_the_products_of_muon_are_counted(shape: tuple[int, int]) -> None:
     assert newton_schulz_flops(*shape) == counter.get_total_flops()
 
 
-def test_only_muon_has_products(make_settings: MakeSettings) -> None:
-    model = build_model(make_settings(), 6, seeded(0))
+def test_only_muon_has_products() -> None:
+    model = build_model(se_rrm_settings(), 6, seeded(0))
     assert MuonSettings().product_flops(model) > 0 == AdamAtan2Settings().product_flops(model)
 
 
-def test_adamw_decays_every_parameter_and_moves_it_by_the_rate(
-    make_settings: MakeSettings, make_run: MakeRun
-) -> None:
-    model = build_model(make_settings(), 6, seeded(0))
-    train = make_run(train={"optimizer": "adamw", "weight_decay": 0.5}).train
-    optimizer, before = (
-        train.optimizer.build(model, train),
-        [p.detach().clone() for p in trained_parameters(model)],
-    )
+def test_adamw_decays_every_parameter_and_moves_it_by_the_rate() -> None:
+    model = build_model(se_rrm_settings(), 6, seeded(0))
+    train = run_settings(train={"optimizer": "adamw", "weight_decay": 0.5}).train
+    optimizer = train.optimizer.build(model, train)
+    before = [p.detach().clone() for p in trained_parameters(model)]
     for p in trained_parameters(model):
         p.grad = torch.full_like(p, -3.0)
     for group in optimizer.param_groups:

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -31,7 +30,7 @@ from serrm.training.run import (
 from serrm.training.settings import RunSettings
 from tests import conftest
 from tests.compiling import GPUS, apart
-from tests.conftest import MakePath, MakeRun
+from tests.conftest import MakePath, run_settings
 from tests.training.running import ONE_STEP, assert_same_checkpoint, interrupted, run, stop_at
 
 EACH = {"log_every": 1, "schedule": "cosine"}
@@ -44,10 +43,6 @@ FAMILIES: dict[str, dict[str, Any]] = {
     "se_rrm, bfloat16 kernels": {
         "model": {"attention_dropout": 0.2, "head_dim": 16, "symbol_head_dim": 16, "task_types": "factored"},
         "train": {**EACH, "precision": "bfloat16", **conftest.TASK_TYPES},
-    },
-    "se_rrm, all faults": {
-        "model": {"planes": "usual", "symbols": "untied"},
-        "train": {**EACH, "precision": "bfloat16"},
         "fidelity": {"bfloat16_embeddings": True, "dropout_at_evaluation": True},
     },
     "trm, shallower at first": {
@@ -74,12 +69,12 @@ FAMILIES: dict[str, dict[str, Any]] = {
 
 @pytest.fixture(scope="module", params=[*FAMILIES, "fine-tuning"])
 def settings(
-    request: pytest.FixtureRequest, make_run: MakeRun, arrays: Path, tmp_path_factory: pytest.TempPathFactory
+    request: pytest.FixtureRequest, arrays: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> RunSettings:
     if request.param in FAMILIES:
-        return make_run(**FAMILIES[request.param])
-    first = run(make_run(), arrays, tmp_path_factory.mktemp("first"))
-    return make_run(train={**EACH, "init_from": str(first)})
+        return run_settings(**FAMILIES[request.param])
+    first = run(run_settings(), arrays, tmp_path_factory.mktemp("first"))
+    return run_settings(train={**EACH, "init_from": str(first)})
 
 
 @pytest.fixture(scope="module")
@@ -87,63 +82,38 @@ def straight(settings: RunSettings, arrays: Path, tmp_path_factory: pytest.TempP
     return run(settings, arrays, tmp_path_factory.mktemp("straight"))
 
 
-def by_signal(number: signal.Signals, step: int) -> Callable[[RunSettings, Path, Path], None]:
-    def stop(settings: RunSettings, arrays: Path, folder: Path) -> None:
-        with pytest.raises(Interrupted, match=f"step {step} of 6"):
-            run(settings, arrays, folder, on_record=stop_at(step, number))
-        assert not (folder / "run").exists()
-        torch.rand(5)  # the global generator of the next process is another
-
-    return stop
-
-
-def at_the_last_step(settings: RunSettings, arrays: Path, folder: Path) -> None:
-    run(settings, arrays, folder, on_record=stop_at(6))  # stops nothing
-    assert (folder / "run").exists()
-
-
-def after_every_step(settings: RunSettings, arrays: Path, folder: Path) -> None:
+def test_resumed_is_identical(settings: RunSettings, arrays: Path, straight: Path, tmp_path: Path) -> None:
     for step in range(1, 6):
         with pytest.raises(Interrupted, match=f"step {step} of 6"):
-            run(settings, arrays, folder, ONE_STEP)
-        (scratch,) = (folder / "scratch").iterdir()
-        kept = [f"step_{each:09d}" for each in range(max(1, step - 1), step + 1)]
+            run(settings, arrays, tmp_path, ONE_STEP)
+        (scratch,) = (tmp_path / "scratch").iterdir()
+        kept = [f"step_{number:09d}" for number in range(max(1, step - 1), step + 1)]
         assert sorted(path.name for path in scratch.glob("step_*")) == kept
-
-
-@pytest.mark.parametrize(
-    "stop",
-    [by_signal(signal.SIGTERM, 1), by_signal(signal.SIGINT, 4), at_the_last_step, after_every_step],
-    ids=["SIGTERM", "Ctrl-C", "last step", "max_seconds"],
-)
-def test_resumed_is_bit_identical(
-    settings: RunSettings,
-    arrays: Path,
-    straight: Path,
-    tmp_path: Path,
-    stop: Callable[[RunSettings, Path, Path], None],
-) -> None:
-    stop(settings, arrays, tmp_path)
     assert_same_checkpoint(run(settings, arrays, tmp_path), straight)
-    (log,) = (tmp_path / "scratch").glob("*/log.csv")
-    assert [record["step"] for record in read_training_log(log)] == [1, 2, 3, 4, 5, 6]
+    assert [record["step"] for record in read_training_log(scratch / "log.csv")] == [1, 2, 3, 4, 5, 6]
+
+
+def test_signals_stop_a_training_but_not_after_its_last_step(arrays: Path, tmp_path: Path) -> None:
+    settings = run_settings(train=EACH)
+    for number, step in ((signal.SIGTERM, 1), (signal.SIGINT, 4)):
+        with pytest.raises(Interrupted, match=f"step {step} of 6"):
+            run(settings, arrays, tmp_path, on_record=stop_at(step, number))
+        assert not (tmp_path / "run").exists()
+        torch.rand(5)  # the global generator of the next process is another
+    resumed = run(settings, arrays, tmp_path, on_record=stop_at(6))
+    assert_same_checkpoint(resumed, run(settings, arrays, tmp_path / "straight"))
 
 
 @pytest.mark.parametrize("change", ["settings", "data", "code", "arithmetic"])
 def test_an_edit_starts_anew_and_its_undo_goes_on(
-    make_run: MakeRun,
-    make_arrays: MakePath,
-    arrays: Path,
-    tmp_path: Path,
-    caplog: pytest.LogCaptureFixture,
-    change: str,
+    make_arrays: MakePath, arrays: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture, change: str
 ) -> None:
-    settings = make_run()
+    settings = run_settings()
     interrupted(settings, arrays, tmp_path)
     other = Execution(device="cpu", max_seconds=1e-9, native=change != "arithmetic")
     with pytest.raises(Interrupted, match="stopped at step 1 of 6"):
         train(
-            make_run(train={"learning_rate": 1e-3}) if change == "settings" else settings,
+            run_settings(train={"learning_rate": 1e-3}) if change == "settings" else settings,
             make_arrays(side=4, seed=1) if change == "data" else arrays,
             tmp_path / "run",
             tmp_path / "scratch",
@@ -156,10 +126,8 @@ def test_an_edit_starts_anew_and_its_undo_goes_on(
         run(settings, arrays, tmp_path, ONE_STEP)
 
 
-def test_a_training_of_other_code_goes_on_only_on_demand_and_its_record_says_so(
-    make_run: MakeRun, arrays: Path, tmp_path: Path
-) -> None:
-    settings = make_run()
+def test_a_training_of_other_code_goes_on_only_on_demand_and_says_so(arrays: Path, tmp_path: Path) -> None:
+    settings = run_settings()
     before = interrupted(settings, arrays, tmp_path, num_steps=2).parent
     edited, wanted = PipelineRun("", settings.name, "edited"), Execution(device="cpu", resume_other_code=True)
     places = tmp_path / "run", tmp_path / "scratch"
@@ -172,29 +140,23 @@ def test_a_training_of_other_code_goes_on_only_on_demand_and_its_record_says_so(
     assert before.is_dir() and "other_code" not in read_measured(before)
 
 
-def test_one_process_at_a_time_trains_in_a_folder(make_run: MakeRun, arrays: Path, tmp_path: Path) -> None:
-    first = TrainingRun(make_run(), arrays, tmp_path, Execution(device="cpu"))
+def test_one_process_at_a_time_trains_in_a_folder(arrays: Path, tmp_path: Path) -> None:
+    first = TrainingRun(run_settings(), arrays, tmp_path, Execution(device="cpu"))
     with pytest.raises(ValueError, match="another process"):
-        TrainingRun(make_run(), arrays, tmp_path, Execution(device="cpu"))
+        TrainingRun(run_settings(), arrays, tmp_path, Execution(device="cpu"))
     first.close()
-    TrainingRun(make_run(), arrays, tmp_path, Execution(device="cpu")).close()
+    TrainingRun(run_settings(), arrays, tmp_path, Execution(device="cpu")).close()
 
 
-def test_a_resumed_run_keeps_the_most_memory_that_it_took(
-    make_run: MakeRun, arrays: Path, tmp_path: Path
-) -> None:
-    settings = make_run()
-    machine = interrupted(settings, arrays, tmp_path).parent / MEASURED_FILE
-    taken = json.loads(machine.read_text()) | {"peak_memory_bytes": 10**15}
-    machine.write_text(json.dumps(taken))
-    run(settings, arrays, tmp_path)
+def test_a_resumed_run_keeps_the_most_memory_that_it_took(arrays: Path, tmp_path: Path) -> None:
+    machine = interrupted(run_settings(), arrays, tmp_path).parent / MEASURED_FILE
+    machine.write_text(json.dumps(json.loads(machine.read_text()) | {"peak_memory_bytes": 10**15}))
+    run(run_settings(), arrays, tmp_path)
     assert json.loads(machine.read_text())["peak_memory_bytes"] == 10**15
 
 
-def test_moved_to_another_machine_and_back_is_bit_identical(
-    make_run: MakeRun, arrays: Path, tmp_path: Path
-) -> None:
-    settings = make_run(train={"snapshots": 3}, model={"attention_dropout": 0.2})
+def test_moved_to_another_machine_and_back_is_bit_identical(arrays: Path, tmp_path: Path) -> None:
+    settings = run_settings(train={"snapshots": 3}, model={"attention_dropout": 0.2})
     straight = run(settings, arrays, tmp_path / "straight")
     home, away = tmp_path / "home", tmp_path / "away"
     scratch = interrupted(settings, arrays, home, num_steps=2).parent
@@ -237,13 +199,13 @@ def test_a_second_signal_acts_as_usual() -> None:
 
 
 def test_the_time_budget_counts_what_comes_before_the_first_step(
-    make_run: MakeRun, arrays: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    arrays: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
         "serrm.training.run.warm_up", lambda trainer: time.sleep(0.6)
     )  # as compiling takes it
     with pytest.raises(Interrupted, match="stopped at step 1 of 6"):
-        run(make_run(), arrays, tmp_path, Execution(device="cpu", max_seconds=0.5))
+        run(run_settings(), arrays, tmp_path, Execution(device="cpu", max_seconds=0.5))
 
 
 def trained(settings: RunSettings, arrays: Path, folder: Path, device: str, num_stops: int) -> Path:
@@ -262,18 +224,12 @@ def trained(settings: RunSettings, arrays: Path, folder: Path, device: str, num_
     [("float32", True, 0.2), ("bfloat16", True, 0.2), ("bfloat16", True, 0.0), ("bfloat16", False, 0.2)],
 )
 def test_resumed_by_other_processes_on_a_device_is_bit_identical(
-    make_run: MakeRun,
-    make_arrays: MakePath,
-    tmp_path: Path,
-    device: str,
-    precision: str,
-    compiles: bool,
-    dropout: float,
+    make_arrays: MakePath, tmp_path: Path, device: str, precision: str, compiles: bool, dropout: float
 ) -> None:
     """Long and short axes of attention, CUDA graphs or dropout, and task types that several slots share."""
     model = {"attention_dropout": dropout, "task_types": "factored", "layers": 1, "head_dim": 16}
     train = {"steps": 8, "precision": precision, "compile": compiles, **conftest.TASK_TYPES}
-    settings, arrays = make_run(model=model, train=train), make_arrays(side=9, tests=(9,))
+    settings, arrays = run_settings(model=model, train=train), make_arrays(side=9, tests=(9,))
     straight = apart(trained, settings, arrays, tmp_path / "straight", device, 0)
     stopped = apart(trained, settings, arrays, tmp_path / "stopped", device, 3)
     assert_same_checkpoint(stopped, straight)
