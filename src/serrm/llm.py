@@ -76,7 +76,7 @@ def ask(server: Server, puzzles: Mapping[str, Sequence[Puzzle]]) -> dict[str, An
 
 
 async def _ask_all(server: Server, prompts: Sequence[str]) -> list[str | None]:
-    """The replies to the prompts; None for a prompt without a response after all retries."""
+    """Collect the replies to the prompts; None for a prompt without a response after all retries."""
     logging.getLogger("httpx2").setLevel(logging.WARNING)  # it logs a line per request
     limit, replies = asyncio.Semaphore(server.concurrency), dict[int, str | None]()
 
@@ -144,20 +144,20 @@ def draw_puzzles(file: Path, num: int | None) -> dict[str, list[Puzzle]]:
 
 
 def prompt_for(question: UInt8[np.ndarray, " I"]) -> str:
-    """The prompt for a puzzle of I = n² tokens. ValueError for sizes that no Sudoku has."""
+    """Write the prompt for a puzzle of I = n² tokens. ValueError for sizes that no Sudoku has."""
     side = math.isqrt(len(question))
     box = box_for_side(side)
     return PROMPT.format(n=side, rows=box.rows, cols=box.cols, grid=format_rows(question))
 
 
 def format_rows(grid: UInt8[np.ndarray, " I"]) -> str:
-    """A square grid of I tokens as lines of numbers, a dot for a blank."""
+    """Write a square grid of I tokens as lines of numbers, a dot for a blank."""
     rows = grid.reshape(math.isqrt(len(grid)), -1).tolist()
     return "\n".join(" ".join("." if token == BLANK else str(token - BLANK) for token in row) for row in rows)
 
 
 def find_grid(text: str, side: int) -> UInt8[np.ndarray, " I"] | None:
-    """The last n consecutive rows of n numbers 1…n in a reply, as n² tokens; None if there are none.
+    """Find the last n consecutive rows of n numbers 1…n in a reply, as n² tokens; None if there are none.
 
     Thoughts (`<think>`) are skipped. Lines without numbers and letters may separate the rows, all n² numbers may be on
     one line, and up to n = 9 the digits of a row need no separators. The grid may break every rule of Sudoku.

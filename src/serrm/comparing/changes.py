@@ -12,7 +12,7 @@ NUM_CHANGES: Final = 4  # settings or runs named in a line
 
 
 def changes_of(first: Revision, second: Revision, name: str) -> Iterator[str]:
-    """The settings and arithmetic of a run that differ, such as "recipes.sudoku.trm.steps 656 → 700".
+    """Yield the settings and arithmetic of a run that differ, such as "recipes.sudoku.trm.steps 656 → 700".
 
     They are compared as the params files have them, before they are composed to the settings of a run. Nothing is
     known where a params file does not have the run.
@@ -32,7 +32,7 @@ def changes_of(first: Revision, second: Revision, name: str) -> Iterator[str]:
 
 
 def shared_settings(settings: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """The settings of a run that all seeds of its variant share.
+    """Select the settings of a run that all seeds of its variant share.
 
     The run's seed is left out. A checkpoint to start from loses its number if that is the run's own, because every
     seed of a variant may continue the run of its own number.
@@ -58,7 +58,7 @@ def not_seeds(revision: Revision) -> dict[Key, list[str]]:
 
 
 def seeds_of_variants(revision: Revision, split: Collection[Key] = ()) -> dict[Key, list[Evaluation]]:
-    """The runs by `variant_of`, all seeds of a variant together."""
+    """Group the runs by `variant_of`, all seeds of a variant together."""
     variants: dict[Key, list[Evaluation]] = {}
     for name, run in revision.runs.items():
         variants.setdefault(variant_of(revision, name, split), []).append(run)
@@ -66,7 +66,7 @@ def seeds_of_variants(revision: Revision, split: Collection[Key] = ()) -> dict[K
 
 
 def variant_of(revision: Revision, name: str, split: Collection[Key]) -> Key:
-    """The data set and variant of a run; of a run of a variant in `split` the variant with its number."""
+    """Name the data set and variant of a run; of a run of a variant in `split` the variant with its number."""
     run = revision.runs[name]
     key = run.data_set, run.variant
     return (run.data_set, name.removeprefix(f"{run.data_set}-")) if key in split else key

@@ -56,7 +56,7 @@ class Line(NamedTuple):
 
     @property
     def key(self) -> Key:
-        """The data set and the variant."""
+        """Give the data set and the variant."""
         return self.data_set, self.variant
 
 
@@ -80,17 +80,17 @@ class Comparison:
 
     @property
     def common_lines(self) -> list[Line]:
-        """The lines of scores that both revisions have."""
+        """List the lines of scores that both revisions have."""
         return [line for line in self.lines if line.difference is not None]
 
     @property
     def different(self) -> list[Line]:
-        """The lines of scores that both revisions have and that differ."""
+        """List the lines of scores that both revisions have and that differ."""
         return [line for line in self.common_lines if line.verdict != SAME]
 
     @property
     def changed(self) -> list[Line]:
-        """The lines of scores that differ or that only one revision has."""
+        """List the lines of scores that differ or that only one revision has."""
         return [line for line in self.lines if line.verdict != SAME]
 
     @property

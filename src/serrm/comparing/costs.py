@@ -30,7 +30,7 @@ class CostPoint(NamedTuple):
 
 
 def points(reports: Mapping[str, Report]) -> list[CostPoint]:
-    """The headline models' seeds on the main sets of all profiles, and the paper's runs of tables 1 and 3."""
+    """Collect the headline models' seeds on the main sets of all profiles, and the paper's runs of tables 1 and 3."""
     ours = [point for report in reports.values() for point in _of_profile(report)]
     return [*ours, *_papers()]
 
@@ -58,7 +58,7 @@ def _papers() -> Iterator[CostPoint]:
 
 
 def picture(points: Sequence[CostPoint]) -> str:
-    """A row of two panels per task, as an SVG document: colours by family, markers by profile."""
+    """Draw a row of two panels per task, as an SVG document: colours by family, markers by profile."""
     ours = [point for point in points if point.profile != PAPERS]
     tasks = [task for task in TASKS if any(point.task == task for point in ours)]
     profiles = dict.fromkeys(point.profile for point in ours)

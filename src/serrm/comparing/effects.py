@@ -47,7 +47,7 @@ class Effect(NamedTuple):
 
 
 def compare_scores(first: Score, second: Score, metric: Metric) -> tuple[Difference, str]:
-    """The second score minus the first, and the verdict; an interval of percentages stays within ±100."""
+    """Subtract the first score from the second, with a verdict; an interval of percentages stays within ±100."""
     delta = difference(second, first)
     if metric.statistic is not MEAN:
         delta = delta._replace(low=max(delta.low, -LARGEST), high=min(delta.high, LARGEST))
@@ -61,7 +61,7 @@ def are_equal(first: Score, second: Score) -> bool:
 
 
 def verdict(delta: Difference, metric: Metric) -> str:
-    """The verdict on a difference.
+    """Choose the verdict on a difference.
 
     UNKNOWN for a score without an interval. For a metric that is not a rate, higher need not be better.
     """
@@ -74,7 +74,7 @@ def verdict(delta: Difference, metric: Metric) -> str:
 
 
 def common_steps(first: ScoredSet, second: ScoredSet) -> int | None:
-    """The steps after which two scored sets are compared: the second's headline steps, or else the first's.
+    """Choose the steps after which two scored sets are compared: the second's headline steps, or else the first's.
 
     None if neither set was scored after the headline steps of the other.
     """
@@ -83,7 +83,7 @@ def common_steps(first: ScoredSet, second: ScoredSet) -> int | None:
 
 
 def effects(baseline: Group, others: Sequence[Group], metric: str = "", test_set: str = "") -> list[Effect]:
-    """The rows of the baseline and of every other group, for a metric and a set, by default the main ones.
+    """Tabulate the rows of the baseline and of every other group, for a metric and a set, by default the main ones.
 
     Raises:
         ValueError: no score of the data set has the metric, or no group the set.
@@ -116,7 +116,7 @@ def effects(baseline: Group, others: Sequence[Group], metric: str = "", test_set
 
 
 def group_score(group: Group, metric: str, test_set: str) -> Score | None:
-    """The score of all seeds of a group after the headline steps of a set; None if a seed has none."""
+    """Compute the score of all seeds of a group after the headline steps of a set; None if a seed has none."""
     scored = group.runs[0].scored.get(test_set)
     return score(group.runs, metric, test_set, scored.headline_steps) if scored else None
 
@@ -127,7 +127,7 @@ def _steps(baseline: Group, group: Group, test_set: str) -> int | None:
 
 
 def effects_of_profile(revision: Revision, metric: str = "", test_set: str = "") -> list[Effect]:
-    """The effects of a profile's variants, per data set and family.
+    """Tabulate the effects of a profile's variants, per data set and family.
 
     The baseline is the variant of the family's name, or else the first one; a family without another variant has no
     rows. Data sets without the metric or the set are left out, unless all are.
@@ -151,7 +151,7 @@ def effects_of_profile(revision: Revision, metric: str = "", test_set: str = "")
 
 
 def composed(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The values that a run uses by their keys below model, train, arrays, evaluate and so on.
+    """Compose the values that a run uses by their keys below model, train, arrays, evaluate and so on.
 
     `settings` are by the keys of the params file, in the order of its levels, of which later ones win as in
     `serrm.config`: the model, the data set, the recipe, the changes of the run. Names of sections are left out.
@@ -180,7 +180,7 @@ def composed(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def labels(rows: Iterable[Effect]) -> dict[str, str]:
-    """Short names of the settings that differ, without their sections where these are not needed."""
+    """Choose short names of the settings that differ, without their sections where these are not needed."""
     names = dict.fromkeys(name for row in rows for name in row.changes)
     short = {name: name.rpartition(".")[2] for name in names}
     num = [*short.values()]
@@ -190,7 +190,7 @@ def labels(rows: Iterable[Effect]) -> dict[str, str]:
 
 
 def as_rows(rows: Sequence[Effect]) -> list[dict[str, str]]:
-    """The table as text: run, settings that differ, seeds, score, difference, verdict, and sources if there are any."""
+    """Write the table as text: run, settings that differ, seeds, score, difference, verdict, sources if any."""
     names = labels(rows)
     return [
         {
@@ -207,7 +207,7 @@ def as_rows(rows: Sequence[Effect]) -> list[dict[str, str]]:
 
 
 def _changes_text(row: Effect, names: Mapping[str, str]) -> str:
-    """The settings of a row, at most NUM_CHANGES, those of the evaluation last; many of a baseline are left out.
+    """Write the settings of a row, at most NUM_CHANGES, those of the evaluation last; many of a baseline are left out.
 
     A setting that another kind does not have is left out too, such as the exploration of a halting rule.
     """
@@ -230,7 +230,7 @@ def score_text(value: Score | None) -> str:
 
 
 def as_json(rows: Iterable[Effect]) -> list[dict[str, Any]]:
-    """The table as plain data; ends of intervals that are not known are None."""
+    """Convert the table to plain data; ends of intervals that are not known are None."""
     return [
         {
             "data_set": row.group.key[0],
@@ -247,6 +247,6 @@ def as_json(rows: Iterable[Effect]) -> list[dict[str, Any]]:
 
 
 def no_nan(numbers: Score | Difference, names: Iterable[str]) -> dict[str, float | None]:
-    """Numbers by name, with None for an end of an interval that is not known, because JSON has no NaN."""
+    """Select numbers by name, with None for an end of an interval that is not known, because JSON has no NaN."""
     values = {name: getattr(numbers, name) for name in names}
     return {name: None if value is None or isnan(value) else value for name, value in values.items()}

@@ -16,7 +16,7 @@ COLUMNS = (
 
 
 def results(revision: str | None = None) -> pd.DataFrame:
-    """The scores of all runs of a profile: one row per run, test set, number of supervision steps and metric.
+    """Tabulate the scores of all runs of a profile: one row per run, test set, number of supervision steps and metric.
 
     `revision` is a name as for `serrm compare`: a profile, a commit, branch or tag, or a DVC experiment. By default it
     is the workspace with its active profile. `value` and the ends `low` and `high` of its 95% interval are in percent

@@ -66,7 +66,7 @@ class FlopsPoint:
 
 
 def points(reports: Mapping[str, Report], root: Path) -> list[FlopsPoint]:
-    """All points: ours of SHOWN_PROFILES and of the long search, the paper's, the peers'."""
+    """Collect all points: ours of SHOWN_PROFILES and of the long search, the paper's, the peers'."""
     ours = [point for name in SHOWN_PROFILES if name in reports for point in _of_profile(name, reports[name])]
     return [*ours, _long_search(root), *_papers(), *_peers(root)]
 
@@ -99,7 +99,7 @@ def _of_profile(profile: str, report: Report) -> Iterator[FlopsPoint]:
 
 
 def _long_search(root: Path) -> FlopsPoint:
-    """The packaged checkpoint with the most guesses that were tried."""
+    """Read the packaged checkpoint with the most guesses that were tried."""
     path = FOLDER / "guesses.json"
     search = json.loads((root / path).read_text(encoding="utf-8"))
     last = search["within"][-1]
@@ -154,14 +154,14 @@ def _peers(root: Path) -> Iterator[FlopsPoint]:
 
 
 def to_csv(points: Sequence[FlopsPoint]) -> str:
-    """The points as a CSV file."""
+    """Write the points as a CSV file."""
     frame = pd.DataFrame(points).astype({"num_puzzles": "Int64"})
     frame["flops"] = [formats.flops_text(int(flops), 4) for flops in frame["flops"]]
     return formats.to_csv(frame)
 
 
 def caption(points: Sequence[FlopsPoint]) -> str:
-    """The caption, which names the puzzles of each group, what FLOPs count and which are estimates."""
+    """Write the caption, which names the puzzles of each group, what FLOPs count and which are estimates."""
 
     def num_puzzles(by: str, has_search: bool = False) -> str:
         same = [point for point in points if (point.by, point.has_search) == (by, has_search)]
@@ -185,7 +185,7 @@ def caption(points: Sequence[FlopsPoint]) -> str:
 
 
 def picture(points: Sequence[FlopsPoint]) -> str:
-    """The points as an SVG document: colours by family, markers by whose they are, hollow with search."""
+    """Draw the points as an SVG document: colours by family, markers by whose they are, hollow with search."""
     with matplotlib.rc_context(figures.LOOK):
         figure = Figure(figsize=(9.2, 5.4), layout="constrained")
         axes, labels = figure.subplots(), dict[str, FlopsPoint]()

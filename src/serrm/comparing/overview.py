@@ -66,7 +66,7 @@ def overview(reports: Sequence[Report], caption: str, studies: Sequence[str] = (
 
 
 def claims_section(reports: Sequence[Report]) -> str:
-    """Every claim with its verdict per profile and, if it has several parts, how many of the tested ones hold."""
+    """Tabulate every claim with its verdict per profile and, of several parts, how many of the tested ones hold."""
     judgements = {report.profile: judge(report) for report in reports}
     lines, num_tested, num_decided, num_one_seed = [], 0, 0, 0
     for key, claim in load_paper().claims.items():
@@ -97,7 +97,7 @@ def _verdict(parts: Sequence[Part]) -> str:
 
 
 def scores_section(number: str, paper_table: ScoreTable, reports: Sequence[Report]) -> str:
-    """One of the paper's tables in its layout: per model a row with the paper's numbers and one per profile.
+    """Write one of the paper's tables in its layout: per model a row with the paper's numbers and one per profile.
 
     Table 1 is split by metric, so that it fits on a page.
     """
@@ -134,7 +134,7 @@ def _rows(
     keys: Sequence[str],
     profiles: Profiles,
 ) -> Iterator[dict[str, str]]:
-    """The rows of one of the paper's models: the paper's numbers, then those of every profile that ran it."""
+    """Yield the rows of one of the paper's models: the paper's numbers, then those of every profile that ran it."""
     model = row.name + (f" ({', '.join(row.attributes)})" if row.attributes else "")
     columns = {key: _heading(paper_table.columns[key]) for key in keys}
     texts = {columns[key]: paper_text(row.entries.get(key, PaperEntry())) for key in keys}
@@ -150,7 +150,7 @@ def _rows(
 
 
 def _heading(column: PaperColumn) -> str:
-    """The heading of a column: the size of a Sudoku, the number of supervision steps, or the task."""
+    """Choose the heading of a column: the size of a Sudoku, the number of supervision steps, or the task."""
     if column.group[:1].isdigit():
         return column.group
     if column.name.isdigit():
@@ -159,7 +159,7 @@ def _heading(column: PaperColumn) -> str:
 
 
 def _our_flops(report: Report, entries: Sequence[Entry]) -> str:
-    """The training FLOPs of our runs behind a row with their shares of the paper's, for every task."""
+    """Write the training FLOPs of our runs behind a row with their shares of the paper's, for every task."""
     texts = {}
     for entry in entries:
         if entry.runs and entry.column.task not in texts:
@@ -174,19 +174,19 @@ def _paper_flops(
     row: PaperRow,
     keys: Sequence[str],
 ) -> str:
-    """The training FLOPs of the paper's run behind a row, for every task; a dash if profile `paper` has no such run."""
+    """Write the training FLOPs of the paper's run behind a row, for every task; a dash if there is no such run."""
     tasks = {paper_table.columns[key].task: row.variant_of(key) for key in keys}
     costs = {task: paper_cost(task, variant) for task, variant in tasks.items()}
     return _by_task({task: flops_text(cost.flops) for task, cost in costs.items() if cost})
 
 
 def _by_task(texts: Mapping[str, str]) -> str:
-    """The texts of several tasks with the names of the tasks; the text alone if there is only one."""
+    """Join the texts of several tasks with the names of the tasks; the text alone if there is only one."""
     if len(texts) == 1:
         return next(iter(texts.values()))
     return "; ".join(f"{data_set_name(task)} {text}" for task, text in texts.items()) or DASH
 
 
 def _share(flops: int, paper_flops: int) -> str:
-    """FLOPs with their share of the paper's, such as "5.0e14 (1/2,310)"."""
+    """Write FLOPs with their share of the paper's, such as "5.0e14 (1/2,310)"."""
     return f"{flops_text(flops)} (1/{float(f'{paper_flops / flops:.3g}'):,.0f})"

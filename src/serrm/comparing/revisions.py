@@ -84,12 +84,12 @@ def read_revision(root: Path, name: str = WORKSPACE, profile: str | None = None)
 
 
 def _revision(name: str, profile: str, runs: dict[str, Evaluation], params: Values) -> Revision:
-    """The revision with the settings that every run has in a params file."""
+    """Build the revision with the settings that every run has in a params file."""
     return Revision(name, profile, runs, {run: used_values(params, run) for run in runs})
 
 
 def scores_at(root: Path, commit: str, profile: str, name: str) -> dict[str, Evaluation]:
-    """The committed scores of a profile's runs; error messages call the commit `name`.
+    """Read the committed scores of a profile's runs; error messages call the commit `name`.
 
     Raises:
         UnknownRevision: the commit has no scores of the profile.
@@ -103,7 +103,7 @@ def scores_at(root: Path, commit: str, profile: str, name: str) -> dict[str, Eva
 
 
 def _joined(name: str, parts: list[Revision]) -> Revision:
-    """The runs of several revisions of a profile; of runs with the same seed, the first one counts.
+    """Join the runs of several revisions of a profile; of runs with the same seed, the first one counts.
 
     Runs are named after their seeds here, because `-S runs.RUN.seed=` changes the seed and not the name.
     """
@@ -121,7 +121,7 @@ def _joined(name: str, parts: list[Revision]) -> Revision:
 
 
 def used_values(params: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """The values of a params file that a run uses, by dotted key; empty if the file does not have the run.
+    """Select the values of a params file that a run uses, by dotted key; empty if the file does not have the run.
 
     They include the entries of `tests` of the run's data set. The run's own keys are `run.seed`, `run.init` and so on,
     so that runs of different names can be compared.
@@ -145,7 +145,7 @@ def used_values(params: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 def active_profile(root: Path, name: str = WORKSPACE) -> str:
-    """The profile of a revision: its name if that is a profile, else the profile of its params.yaml.
+    """Find the profile of a revision: its name if that is a profile, else the profile of its params.yaml.
 
     UnknownRevision if there is no such revision, or if its params.yaml has no profile.
     """
@@ -160,7 +160,7 @@ def active_profile(root: Path, name: str = WORKSPACE) -> str:
 
 
 def find_commit(root: Path, name: str) -> str:
-    """The commit of a git revision or of a DVC experiment.
+    """Find the commit of a git revision or of a DVC experiment.
 
     Several experiments may have one name if they started from different commits; the one from HEAD is preferred.
     UnknownRevision if there is none, or if an experiment's name is ambiguous.
@@ -193,7 +193,7 @@ def experiments(root: Path) -> Iterator[tuple[str, str, str]]:
 
 
 def _read_workspace(root: Path, profile: str) -> Revision:
-    """The scores of the checkpoints in place, below data/ or gathered in metrics.json; without checkpoints the latter.
+    """Read the scores of the checkpoints in place, below data/ or gathered; without checkpoints the gathered ones.
 
     A run without such scores is in `stale` with the scores that there are.
     """
@@ -245,7 +245,7 @@ def is_of_checkpoint(scores: Evaluation, checkpoint: Path) -> bool:
 
 
 def _changed_runs(root: Path, params: Values) -> list[str]:
-    """The runs whose stages, or those of their data, have other values of params.yaml in dvc.lock than in `params`."""
+    """List the runs whose stages, or those of their data, have other values in dvc.lock than in `params`."""
     stages = _values_of(root, LOCK).get("stages", {})
     changed = {
         name
@@ -265,14 +265,14 @@ def _changed_runs(root: Path, params: Values) -> list[str]:
 
 
 def value_at(values: Any, keys: Iterable[str]) -> Any:
-    """The value at nested keys; None if there is none."""
+    """Look up the value at nested keys; None if there is none."""
     for key in keys:
         values = values.get(key) if isinstance(values, Mapping) else None
     return values
 
 
 def _few(names: Collection[str]) -> str:
-    """The names of a few runs, or the number of many."""
+    """List the names of a few runs, or the number of many."""
     return ", ".join(names) if len(names) <= 4 else f"{len(names)} runs"
 
 

@@ -22,7 +22,7 @@ Entry = tuple[str, Evaluation, Mapping[str, Any]]
 def sweep(
     root: Path, pattern: str = "*", base: str = "HEAD", metric: str = "", test_set: str = ""
 ) -> list[Effect]:
-    """The effects of the DVC experiments from a commit whose names match a pattern such as "rate-*".
+    """Tabulate the effects of the DVC experiments from a commit whose names match a pattern such as "rate-*".
 
     The baseline is the point with the settings of the commit, with its committed scores, or else the first point.
     Variants with the same settings and seeds in all experiments are left out.
@@ -58,13 +58,13 @@ def sweep(
 
 
 def _in_order(name: str) -> tuple[str, int]:
-    """The key that sorts the experiments of a queue: rate-2 before rate-10."""
+    """Make the key that sorts the experiments of a queue: rate-2 before rate-10."""
     stem, _, number = name.rpartition("-")
     return (stem, int(number)) if number.isdecimal() else (name, 0)
 
 
 def _points(key: Key, entries: list[Entry]) -> list[Group]:
-    """The points of a data set and variant, that of the first entry first; none if all entries are of one point."""
+    """Group a variant's entries by point, that of the first entry first; none if all are of one point."""
     points: dict[tuple[tuple[str, str], ...], Group] = {}
     seeds: dict[str, set[int]] = {}
     for name, run, settings in entries:

@@ -50,7 +50,7 @@ Stages = dict[str, Stage]  # by name, such as train@sudoku-trm-s0
 
 
 def stages_of(params: Params, root: Path) -> Stages:
-    """All stages of a profile except `tabulate`."""
+    """List all stages of a profile except `tabulate`."""
     stages: Stages = {}
     for name, (stage, section, key, after) in stages_of_pipeline(root, params).items():
         if stage != TABLES_STAGE:
@@ -60,7 +60,7 @@ def stages_of(params: Params, root: Path) -> Stages:
 
 
 def _run_flops(params: Params, stage: str, name: str) -> int:
-    """FLOPs of a stage of a run; none of a stage other than `train` and `evaluate`."""
+    """Count FLOPs of a stage of a run; none of a stage other than `train` and `evaluate`."""
     settings, counts = params.run_settings(name), params.counts(params.runs[name].data_set)
     if stage == "train":
         return training_flops(settings, counts)
@@ -89,7 +89,7 @@ def flops_by_run(params: Params) -> list[tuple[str, int, int, int, int]]:
 
 
 def training_flops(run_settings: RunSettings, counts: Counts) -> int:
-    """FLOPs of all optimiser steps, with the optimiser's matrix products."""
+    """Count FLOPs of all optimiser steps, with the optimiser's matrix products."""
     from serrm.training import flops
 
     steps = run_settings.train.num_optimiser_steps(counts.num_train)
@@ -98,7 +98,7 @@ def training_flops(run_settings: RunSettings, counts: Counts) -> int:
 
 
 def evaluation_flops(run_settings: RunSettings, counts: Counts, scoring: ScoringSettings) -> int:
-    """FLOPs of the data set's sets at the most steps, the curve, equivariance, and a search that verifies no answer.
+    """Count FLOPs of the sets at the most steps, the curve, equivariance, and a search that verifies no answer.
 
     All except the sets themselves are scored on the puzzles of the size trained on, if there are any.
     """
@@ -131,7 +131,7 @@ def _takes_side(run_settings: RunSettings, trained_side: int, side: int) -> bool
 
 
 def still_to_do(stages: Stages, root: Path) -> Stages:
-    """The stages that have changed by `dvc status`, and all after them. ValueError with DVC's reason if it fails."""
+    """List the stages that have changed by `dvc status`, and all after them. ValueError with DVC's reason."""
     try:
         status = dvc(root, "status", "--json")
     except ValueError as error:
@@ -145,7 +145,7 @@ def still_to_do(stages: Stages, root: Path) -> Stages:
 
 
 def ready_runs(stages: Stages) -> list[str]:
-    """The runs among unfinished stages that need no other training, in descending order of FLOPs."""
+    """List the runs among unfinished stages that need no other training, in descending order of FLOPs."""
     flops, waiting = Counter[str](), set()
     for name, stage in stages.items():
         if stage.run:
@@ -157,7 +157,7 @@ def ready_runs(stages: Stages) -> list[str]:
 
 
 def rate_of(params: Params, stages: Stages, execution: Execution, tflops: float | None) -> tuple[float, str]:
-    """FLOPs per second and their source: `tflops`, or the best of a few training steps of the longest stage.
+    """Measure FLOPs per second and their source: `tflops`, or the best of a few training steps of the longest stage.
 
     The rate is that of an idle machine, and infinite if no stage has FLOPs.
     """
@@ -177,7 +177,7 @@ def rate_of(params: Params, stages: Stages, execution: Execution, tflops: float 
 
 
 def summary(profile: str, stages: Stages, rate: float, source: str, jobs: int = 1) -> str:
-    """The forecast in one line, at a rate in FLOPs per second from `source`.
+    """Write the forecast in one line, at a rate in FLOPs per second from `source`.
 
     Several jobs run at this rate each, and the next run starts when a job is free. That some runs must wait for others
     is ignored.
@@ -203,7 +203,7 @@ def summary(profile: str, stages: Stages, rate: float, source: str, jobs: int = 
 
 
 def with_prefix(number: int | float) -> str:
-    """A number with three digits and the prefix of a unit, such as "38.2 T"."""
+    """Write a number with three digits and the prefix of a unit, such as "38.2 T"."""
     rounded = float(f"{number:.3g}")  # before the prefix is chosen, as 999,600 is "1 M"
     power = int(math.log10(max(rounded, 1)) // 3)
     return f"{rounded / 1000**power:.3g} {['', *'kMGTPEZY'][power]}"

@@ -31,7 +31,7 @@ class Grid(NamedTuple):
     changes: Mapping[str, Changes]
 
     def runs(self) -> dict[str, dict[str, Any]]:
-        """The entries of a params file by their names, those of the baseline first."""
+        """Write the entries of a params file by their names, those of the baseline first."""
         variants = {self.model: Changes(), **{f"{self.model}_{name}": c for name, c in self.changes.items()}}
         entry = {"data_set": self.data_set, "model": self.model}
         return {
@@ -44,7 +44,7 @@ class Grid(NamedTuple):
 
 
 def missing_runs(params: Params, grid: Grid) -> dict[str, dict[str, Any]]:
-    """The runs of a grid that a params file does not have. ValueError if it has another run of such a name."""
+    """Select the runs of a grid that a params file does not have. ValueError if it has another run of such a name."""
     runs = grid.runs()
     for name in runs.keys() & params.runs.keys():
         if parse(RunSection, runs[name], f"{SECTION}.{name}") != params.runs[name]:

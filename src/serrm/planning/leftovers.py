@@ -18,7 +18,7 @@ ENTRY_START = re.compile(r"^  (?=\S)", re.MULTILINE)  # of a stage in dvc.lock
 
 
 def leftovers(params: Params, layout: Layout) -> list[Path]:
-    """Files of removed runs and test sets in folders on which other stages depend; checkpoints are in none of them."""
+    """List files of removed runs and test sets in folders on which other stages depend, which no checkpoint is in."""
     run_folders = (layout.scores, layout.logs, layout.predictions)
     paths = [path for folder in run_folders for path in folder.glob("*") if path.stem not in params.runs]
     for data_set in params.data_sets:

@@ -26,7 +26,7 @@ class Stage(NamedTuple):
 
 
 def stages_of_pipeline(root: Path, params: Params) -> dict[str, Stage]:
-    """All stages of a profile by DVC's names, such as train@sudoku-trm-s0, in the order of dvc.yaml.
+    """List all stages of a profile by DVC's names, such as train@sudoku-trm-s0, in the order of dvc.yaml.
 
     Stages of the user's own, with other commands or other loops such as `matrix`, are left out.
     """
@@ -50,7 +50,7 @@ def stages_of_pipeline(root: Path, params: Params) -> dict[str, Stage]:
             below.setdefault(folder, set()).add(name)
 
     def writers(path: str) -> set[str]:
-        """The stages with an output that is the path, contains it or lies in it."""
+        """Find the stages with an output that is the path, contains it or lies in it."""
         return below.get(path, set()) | {
             writer[folder] for folder in map(str, Path(path).parents) if folder in writer
         }
@@ -68,7 +68,7 @@ def is_of_project(stage: str, settings: Mapping[str, Any]) -> bool:
 
 
 def _loop(settings: Mapping[str, Any], values: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
-    """The section over which a stage loops, and its entries; without a loop one entry without a name."""
+    """Find the section over which a stage loops, and its entries; without a loop one entry without a name."""
     if "matrix" not in settings and "foreach" not in settings:
         return "", {"": {}}
     match = LOOP.fullmatch(str(settings.get("foreach")))
@@ -76,7 +76,7 @@ def _loop(settings: Mapping[str, Any], values: Mapping[str, Any]) -> tuple[str, 
 
 
 def _paths(entries: Iterable[str | Mapping[str, Any]], values: Mapping[str, Any]) -> set[str]:
-    """The paths of dependencies or outputs, each a text or a mapping of one key, with their references replaced."""
+    """List the paths of dependencies or outputs, texts or mappings of one key, with their references replaced."""
 
     def value_of(reference: re.Match[str]) -> str:
         value: Any = values

@@ -146,7 +146,7 @@ class PublishedWeight(NamedTuple):
 
 
 def published_layout(settings: ModelSettings, state: Mapping[str, Tensor]) -> dict[str, PublishedWeight]:
-    """The published weights of a model with our state dict, by published key without wrappers.
+    """List the published weights of a model with our state dict, by published key without wrappers.
 
     Raises ValueError naming a setting that has no published form.
     """
@@ -194,7 +194,7 @@ def _layer_key(settings: ModelSettings, network: str, layer: str, index: str, we
 
 
 def to_published(parts: Mapping[str, PublishedWeight], weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Our weights, or some of their gradients, under the published keys and in the published shapes."""
+    """Write our weights, or some of their gradients, under the published keys and in the published shapes."""
     return {
         key: weights[part.name][part.rows].reshape(part.shape)
         for key, part in parts.items()
@@ -205,7 +205,7 @@ def to_published(parts: Mapping[str, PublishedWeight], weights: Mapping[str, Ten
 def published_model(
     settings: ModelSettings, weights: Mapping[str, Tensor], num_symbols: int, num_positions: int
 ) -> RecurrentModel:
-    """A model with the weights of a published state dict and as many task types as that has.
+    """Build a model with the weights of a published state dict and as many task types as that has.
 
     Without a task-type table in the state dict, a model that has one keeps its initial one, with one row.
     Raises ValueError naming a key that is unknown, missing or of the wrong shape, or a setting without published form.
@@ -237,7 +237,7 @@ def published_model(
 
 
 def published_weights(settings: ModelSettings, model: RecurrentModel) -> dict[str, Tensor]:
-    """The weights of a model under the published keys and in the published shapes, each with its own memory.
+    """Copy the weights of a model under the published keys and in the published shapes, each with its own memory.
 
     Raises ValueError naming a setting that has no published form.
     """
@@ -247,7 +247,7 @@ def published_weights(settings: ModelSettings, model: RecurrentModel) -> dict[st
 
 
 def short_key(key: str) -> str:
-    """A published key without the wrappers it may have been saved in."""
+    """Strip a published key of the wrappers it may have been saved in."""
     for prefix in PREFIXES:
         key = key.removeprefix(prefix)
     return key
