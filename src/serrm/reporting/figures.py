@@ -26,8 +26,8 @@ from serrm.reporting.results import (
     Report,
     Score,
     all_runs,
-    curve,
     headline_score,
+    in_percent,
     main_models,
     runs_on,
     score,
@@ -185,11 +185,13 @@ def learning_curves(report: Report, by: str = "samples") -> Figure | None:
     for axes, (data_set, task, metric) in zip(axes_of, panels, strict=True):
         for run in (run for run in runs if run.data_set == data_set):
             flops_of_step = training_flops(run, report) / run.training.steps
-            snapshots = [point for point in run.learning_curve if metric in point.scores]
-            scores = [value for _, value in curve(run, metric)]
             points = [
-                (snapshot.samples if by == "samples" else snapshot.step * flops_of_step, value)
-                for snapshot, value in zip(snapshots, scores, strict=True)
+                (
+                    point.samples if by == "samples" else point.step * flops_of_step,
+                    Score(*in_percent(task, metric, point.scores), 0),
+                )
+                for point in run.learning_curve
+                if metric in point.scores
             ]
             draw_scores(axes, points, model_name(run.variant), label=model_name(run.variant))
         axes.set(

@@ -37,7 +37,7 @@ Results = dict[Key, list[Evaluation]]  # all seeds, in the order of the profile'
 class Score(NamedTuple):
     """A score, rates in percent, with its 95% interval.
 
-    The three numbers are rounded to two digits if `over_seeds` made it; `curve` and `search_score` do not round.
+    The three numbers are rounded to two digits if `over_seeds` made it; `search_score` does not round.
     Over several seeds the value is the mean, `sd` the standard deviation, and the interval reaches from the lowest end
     of the seeds' intervals to the highest. `by_seed` has value and interval per seed, unrounded,
     if `over_seeds` made the score; the property `seeds` has them for any score.
@@ -165,15 +165,6 @@ def runs_on(results: Results, task: str, variant: str, test_set: str | None = No
 def all_runs(results: Results) -> list[Evaluation]:
     """The evaluations of all runs in one list."""
     return [run for seeds in results.values() for run in seeds]
-
-
-def curve(run: Evaluation, metric: str) -> list[tuple[int, Score]]:
-    """The learning curve of a run as (samples processed, unrounded score)."""
-    return [
-        (point.samples, Score(*in_percent(run.task, metric, point.scores), 0))
-        for point in run.learning_curve
-        if metric in point.scores
-    ]
 
 
 def search_score(search: ComputePoint) -> Score:
