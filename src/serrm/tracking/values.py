@@ -1,6 +1,7 @@
 """The values of a run for MLflow: metrics by section, parameters by dotted key, from its files.
 
-One name per metric: the headline score of a set is `FSR/9x9`, after any number of supervision steps `test/9x9/fsr`.
+One name per metric: the headline score of the main set is `FSR/9x9`, after any number of supervision steps
+`test/9x9/fsr`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -66,8 +67,10 @@ def score_values(evaluation: Evaluation) -> Iterator[Value]:
 
 
 def headline_name(evaluation: Evaluation, set_name: str) -> str:
-    """The name of the headline score of a set, such as FSR/9x9."""
-    return f"{SECTIONS.get(evaluation.main_metric, OTHER_SECTION)}/{_set_name(set_name)}"
+    """Name the headline score of a set, such as FSR/9x9, or in the next section FSR of other sets/16x16."""
+    section = SECTIONS.get(evaluation.main_metric, OTHER_SECTION)
+    section += "" if set_name == evaluation.main_set else " of other sets"
+    return f"{section}/{_set_name(set_name)}"
 
 
 def _set_name(name: str) -> str:
