@@ -226,7 +226,7 @@ def test_paper_tables_use_any_data_set_with_the_papers_puzzles(report, made):
         for entry in entries_of(load_paper().score_tables["3"], report(made).results)
         if (entry.variant, entry.column.task) == ("se_rrm", "maze")
     )
-    assert (entry.of_set, entry.score.value) == ("30x30", 25.0)
+    assert (entry.test_set, entry.score.value) == ("30x30", 25.0)
 
 
 def test_arrows_appear_only_for_the_same_puzzles(report, made):
