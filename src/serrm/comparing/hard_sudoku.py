@@ -6,7 +6,6 @@ names their sources.
 """
 
 import json
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,16 +28,18 @@ OURS, PAPERS, PEERS = "ours", "the paper", "others"
 MARKERS: Final = {OURS: "o", PAPERS: "s", PEERS: "D"}
 SHAPES: Final = {OURS: "circle", PAPERS: "square", PEERS: "diamond"}
 GREY: Final = "#767676"
-# Sizes in the picture, from which labels are placed.
-POINTS_PER_PERCENT: Final = 2.6  # type points that one percent of puzzles solved takes on the vertical axis
-LABEL_HEIGHT: Final = 10.5  # type points
 LABEL_OFFSET: Final = 9  # type points from a marker to its label
-DECADES_PER_CHARACTER: Final = 0.05  # width of a label's character on the axis of FLOPs, in powers of ten
-MARKER_DECADES: Final = 0.02  # half the width of a marker, likewise
-DECADES_TO_LABEL: Final = 0.1  # the gap between a marker and its label, likewise
-# Another marker is beside one, and would be hidden by a label, within these bounds.
-NEIGHBOUR_FLOPS: Final = (1.3, 3.0)  # ratio of FLOPs
-NEIGHBOUR_PERCENT: Final = 8.0
+# Labels that would hide another label or a marker to the right of their own: their side of the marker, and the type
+# points by which they are lowered.
+PLACES: Final = {
+    "sudoku_extreme": ("right", 12.58),
+    "Sotaku v2 ≈": ("left", 8.316),
+    "TRM trained winner-take-all ≈": ("right", 5.69),
+    "SE-RRM": ("left", 4.802),
+    "TRM with Muon ≈": ("right", 5.56),
+    "se_rrm_muon_hints": ("left", 0.0),
+    "TRM (gpu_sudoku)": ("right", 4.026),
+}
 NUM_TRAINING: Final = 1_000  # puzzles of Sudoku-Extreme, in the paper and in SHOWN_PROFILES
 OWN_TEST_FILE, SUBSTITUTE = "Sudoku-Extreme's test file", "a substitute for Sudoku-Extreme's test file"
 
@@ -205,13 +206,11 @@ def picture(points: Sequence[FlopsPoint]) -> str:
             if point.by != OURS or name not in papers_names:
                 label = f"{name} ≈" if point.is_estimated else name
                 labels[label] = max(labels.get(label, point), point, key=lambda system: system.flops)
-        for label, (is_left, lowered) in _place_labels(labels, points).items():
-            marker_at = labels[label].flops, labels[label].solved
-            offset = (-LABEL_OFFSET if is_left else LABEL_OFFSET, -3 - lowered)
-            side = "right" if is_left else "left"
-            axes.annotate(
-                label, marker_at, offset, textcoords="offset points", fontsize=8.5, horizontalalignment=side
-            )
+        for label, point in sorted(labels.items(), key=lambda item: -item[1].solved):
+            side, lowered = PLACES.get(label, ("right", 0.0))
+            offset = (LABEL_OFFSET if side == "right" else -LABEL_OFFSET, -3 - lowered)
+            look = {"fontsize": 8.5, "horizontalalignment": "left" if side == "right" else "right"}
+            axes.annotate(label, (point.flops, point.solved), offset, textcoords="offset points", **look)
         for family in (*FAMILIES, ""):
             axes.plot(
                 [], [], "o", color=_colour(family), label=f"colour: {model_name(family) or 'another model'}"
@@ -222,41 +221,6 @@ def picture(points: Sequence[FlopsPoint]) -> str:
         axes.set(xscale="log", xlim=(7e13, 1e20), xlabel="Training FLOPs")
         axes.set(ylim=(-3, 104), ylabel="Hard 9×9 Sudoku solved (%)")
         return figures.svg_text(figures.framed(figure, "Hard Sudoku by training FLOPs", caption(points)))
-
-
-def _place_labels(
-    labels: Mapping[str, FlopsPoint], points: Sequence[FlopsPoint]
-) -> dict[str, tuple[bool, float]]:
-    """Place labels so that they hide no marker and no other label.
-
-    The result is (is left of its marker, type points by which it is lowered) by label. A label stands left if another
-    labelled marker is beside its own, to the right. From the top down, a label that would overlap an earlier one or the
-    marker of a point goes below it.
-    """
-    markers = [
-        (x - MARKER_DECADES, x + MARKER_DECADES, point.solved * POINTS_PER_PERCENT)
-        for point in points
-        for x in [math.log10(point.flops)]
-    ]
-    spans, places = markers, dict[str, tuple[bool, float]]()  # (start, end, height) of what is there already
-    nearest, farthest = NEIGHBOUR_FLOPS
-    for label, point in sorted(labels.items(), key=lambda item: -item[1].solved):
-        is_left = any(
-            nearest < other.flops / point.flops < farthest
-            and abs(other.solved - point.solved) < NEIGHBOUR_PERCENT
-            for other in labels.values()
-        )
-        width, start = DECADES_PER_CHARACTER * len(label), math.log10(point.flops) + DECADES_TO_LABEL
-        if is_left:
-            start -= 2 * DECADES_TO_LABEL + width
-        height = marker_height = point.solved * POINTS_PER_PERCENT
-        for other_start, other_end, other_height in sorted(spans, key=lambda span: -span[2]):
-            overlaps = other_start < start + width and start < other_end
-            if overlaps and abs(height - other_height) < LABEL_HEIGHT:
-                height = other_height - LABEL_HEIGHT
-        spans.append((start, start + width, height))
-        places[label] = is_left, marker_height - height
-    return places
 
 
 def _colour(family: str) -> str:
