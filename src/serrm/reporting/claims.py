@@ -113,14 +113,16 @@ def judge(report: Report) -> dict[str, list[Part]]:
 def claims_table(report: Report) -> Table:
     """A line for every part of every claim; claim and verdict stand in the first line."""
     lines, judged = [], judge(report)
-    p_texts = _p_texts([part for parts in judged.values() for part in parts])
+    all_p = [part.p for parts in judged.values() for part in parts if not math.isnan(part.p)]
+    corrected = iter(holm(all_p))
     for key, parts in judged.items():
         claim = load_paper().claims[key]
         verdict = with_seed(overall(parts), is_one=rests_on_one_seed(parts))
         head = claim.says, f"{claim.paper} ({claim.section})", verdict
         for index, part in enumerate(parts):
             part_verdict = with_seed(part.verdict, is_one=rests_on_one_seed([part]))
-            shown = part.statement, part.rule, part_verdict, p_texts[id(part)], part.evidence
+            p_text = "" if math.isnan(part.p) else f"{_p_text(part.p)}; {_p_text(next(corrected))}"
+            shown = part.statement, part.rule, part_verdict, p_text, part.evidence
             lines.append((*(head if index == 0 else [""] * len(head)), *shown))
     caption = (
         f"{len(judged)} claims, checked on this profile's data and model sizes ({tally(judged)}). Every part is "
@@ -135,16 +137,6 @@ def claims_table(report: Report) -> Table:
 def with_seed(verdict: str, *, is_one: bool) -> str:
     """A verdict, marked if it rests on one seed."""
     return f"{verdict} ({ONE_SEED})" if is_one else verdict
-
-
-def _p_texts(parts: Sequence[Part]) -> dict[int, str]:
-    """The p-values of parts and their correction as text, by the parts' ids; empty for those without one."""
-    with_p = [part for part in parts if not math.isnan(part.p)]
-    corrected = dict(zip(map(id, with_p), holm([part.p for part in with_p]), strict=True))
-    return {
-        id(part): f"{_p_text(part.p)}; {_p_text(corrected[id(part)])}" if id(part) in corrected else ""
-        for part in parts
-    }
 
 
 def _p_text(p: float) -> str:

@@ -19,7 +19,7 @@ from serrm.drawing import svg
 from serrm.drawing.puzzles import DrawnPuzzle, Panel, as_tokens
 from serrm.inference.settings import HEADLINE_STEPS
 from serrm.puzzles.tasks import TASKS
-from serrm.reporting.groups import groups_figure
+from serrm.reporting.groups import group_score, groups_of
 from serrm.reporting.other_tables import searches_of
 from serrm.reporting.paper import ScoreTable, data_set_name, load_paper, model_name, puzzle_set
 from serrm.reporting.results import (
@@ -249,9 +249,38 @@ def compute(report: Report) -> Figure | None:
 
 
 def groups(report: Report) -> Figure | None:
-    """Solved puzzles by family, grade and so on."""
-    if (figure := groups_figure(report)) is None:
+    """Draw solved puzzles by family, grade and so on: a panel per data set and kind of group."""
+    main = main_models(report.results)
+    panels: dict[tuple[str, str], dict[str, Sequence[Evaluation]]] = {}
+    names: dict[tuple[str, str], dict[str, int]] = {}  # of groups, with their numbers of puzzles
+    for (data_set, variant), seeds in report.results.items():
+        for kind, members in groups_of(seeds, seeds[0].main_set).items() if variant in main else ():
+            panels.setdefault((data_set, kind), {})[variant] = seeds
+            names.setdefault((data_set, kind), {name: group.num_puzzles for name, group in members.items()})
+    if not panels:
         return None
+    nums = [*map(len, names.values())]
+    figure = Figure(figsize=(8.5, 0.45 * sum(nums) + 1.0 * len(nums) + 0.6), layout="constrained")
+    axes_of = figure.subplots(len(panels), squeeze=False, height_ratios=[num + 1 for num in nums]).ravel()
+    for axes, (panel, runs_of) in zip(axes_of, panels.items(), strict=True):
+        data_set, kind = panel
+        for number, (variant, runs) in enumerate(runs_of.items()):
+            scores = [group_score(runs, runs[0].main_set, kind, name) for name in names[panel]]
+            shift = 0.22 * (number - (len(runs_of) - 1) / 2)
+            colour, marker = style(variant)
+            ends = [
+                [score.value - score.low for score in scores],
+                [score.high - score.value for score in scores],
+            ]
+            values = [score.value for score in scores]
+            heights = [height + shift for height in range(len(scores))]
+            look = {"color": colour, "marker": marker, "linestyle": "none", "label": model_name(variant)}
+            axes.errorbar(values, heights, xerr=ends, elinewidth=1.4, **look)
+        axes.set_yticks(
+            range(len(names[panel])), [f"{name} (n {num:,})" for name, num in names[panel].items()]
+        )
+        axes.set(title=f"{data_set_name(data_set)} by {kind}", xlim=(-2, 102), xlabel="Solved (%)")
+        axes.invert_yaxis()
     remark = (
         "Test puzzles of the size trained on, with 95% intervals (of several seeds, the range of their intervals); "
         f"profile {report.profile}."

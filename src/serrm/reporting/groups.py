@@ -1,15 +1,12 @@
-"""Scores by group of puzzles (ARC-like puzzles by family, Sudokus by grade): notes beneath tables, and a figure."""
+"""Scores by group of puzzles (ARC-like puzzles by family, Sudokus by grade), and notes on them beneath tables."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from matplotlib.figure import Figure
-
 from serrm.puzzles.task import GridTask
 from serrm.puzzles.tasks import TASKS
-from serrm.reporting.paper import data_set_name, model_name, puzzle_set
+from serrm.reporting.paper import model_name, puzzle_set
 from serrm.reporting.paper_tables import Entry
-from serrm.reporting.results import Report, Score, main_models, over_seeds
-from serrm.reporting.style import style
+from serrm.reporting.results import Score, over_seeds
 from serrm.scoring.schema import Evaluation, GroupScore
 
 Groups = Mapping[str, Mapping[str, GroupScore]]  # by kind and name
@@ -64,37 +61,3 @@ def group_notes(entries: Iterable[Entry]) -> Iterator[str]:
         )
         if num_units < num_puzzles:
             yield f"{title}: the {num_puzzles:,} puzzles have {num_units:,} rules, the independent units of intervals."
-
-
-def groups_figure(report: Report) -> Figure | None:
-    """Solved puzzles by group, of the main models: a panel per data set and kind of group; None without groups."""
-    main = main_models(report.results)
-    panels: dict[tuple[str, str], dict[str, Sequence[Evaluation]]] = {}
-    for (data_set, variant), seeds in report.results.items():
-        for kind in groups_of(seeds, seeds[0].main_set) if variant in main else ():
-            panels.setdefault((data_set, kind), {})[variant] = seeds
-    if not panels:
-        return None
-    nums = [len(groups_of(next(iter(p.values())), _main_set(p))[kind]) for (_, kind), p in panels.items()]
-    figure = Figure(figsize=(8.5, 0.45 * sum(nums) + 1.0 * len(nums) + 0.6), layout="constrained")
-    axes_of = figure.subplots(len(panels), squeeze=False, height_ratios=[n + 1 for n in nums]).ravel()
-    for axes, ((data_set, kind), runs_of) in zip(axes_of, panels.items(), strict=True):
-        test_set = _main_set(runs_of)
-        groups = groups_of(next(iter(runs_of.values())), test_set)[kind]
-        for number, (variant, runs) in enumerate(runs_of.items()):
-            scores = [group_score(runs, test_set, kind, name) for name in groups]
-            shift = 0.22 * (number - (len(runs_of) - 1) / 2)
-            colour, marker = style(variant)
-            ends = [[s.value - s.low for s in scores], [s.high - s.value for s in scores]]
-            values, places = [s.value for s in scores], [place + shift for place in range(len(scores))]
-            look = {"color": colour, "marker": marker, "linestyle": "none", "label": model_name(variant)}
-            axes.errorbar(values, places, xerr=ends, elinewidth=1.4, **look)
-        labels = [f"{name} (n {group.num_puzzles:,})" for name, group in groups.items()]
-        axes.set_yticks(range(len(groups)), labels=labels)
-        axes.set(title=f"{data_set_name(data_set)} by {kind}", xlim=(-2, 102), xlabel="Solved (%)")
-        axes.invert_yaxis()
-    return figure
-
-
-def _main_set(runs_of: Mapping[str, Sequence[Evaluation]]) -> str:
-    return next(iter(runs_of.values()))[0].main_set
