@@ -10,7 +10,6 @@ import typer
 from serrm.core.project import find_root
 
 if TYPE_CHECKING:
-    from rich.console import Console
     from rich.table import Table
 
     from serrm.comparing.comparison import Comparison, Line
@@ -141,11 +140,12 @@ def sweep(
 def _print_effects(rows: "Sequence[Effect]", if_empty: str, remarks: Sequence[str], *, is_json: bool) -> None:
     """Print the table of effects, or `if_empty`, and then remarks."""
     from serrm.comparing.effects import as_json, as_rows
+    from serrm.drawing.terminal import console
 
     if is_json:
         typer.echo(json.dumps(as_json(rows), indent=2, ensure_ascii=False))
         return
-    screen, texts = _screen(), as_rows(rows)
+    screen, texts = console(WIDE), as_rows(rows)
     if texts:
         table = _table(*texts[0])
         for row in texts:
@@ -153,16 +153,6 @@ def _print_effects(rows: "Sequence[Effect]", if_empty: str, remarks: Sequence[st
         screen.print(table)
     for text in (*(() if texts else (if_empty,)), *remarks):
         screen.print(text, markup=False, soft_wrap=True)
-
-
-def _screen() -> "Console":
-    """Open the terminal; off a terminal, lines are so wide that no line of a table is folded."""
-    from serrm.drawing.terminal import console
-
-    screen = console()
-    if not screen.is_terminal:
-        screen.width = WIDE
-    return screen
 
 
 def _table(*names: str) -> "Table":
@@ -179,8 +169,9 @@ def print_comparison(comparison: "Comparison", root: Path, *, has_all: bool) -> 
     """Print the summary, settings that differ, the table of scores and its notes."""
     from serrm.comparing.changes import in_lines
     from serrm.comparing.comparison import summary
+    from serrm.drawing.terminal import console
 
-    screen = _screen()
+    screen = console(WIDE)
     remarks = [
         summary(comparison),
         *comparison.first.remarks,

@@ -29,11 +29,11 @@ def results(revision: str | None = None) -> pd.DataFrame:
     rows = [
         (
             *(scores.profile, run.name, run.data_set, run.variant, run.seed),
-            *(name, part.num_at(steps), steps, metric, *in_percent(run.task, metric, values)),
+            *(name, scored_set.num_at(steps), steps, metric, *in_percent(run.task, metric, values)),
         )
         for run in scores.runs.values()
-        for name, part in run.scored.items()
-        for steps, values in part.steps.items()
+        for name, scored_set in run.scored.items()
+        for steps, values in scored_set.steps.items()
         for metric in metrics_of(run.task)
         if metric in values
     ]

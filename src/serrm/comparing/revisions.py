@@ -72,7 +72,7 @@ def read_revision(root: Path, name: str = WORKSPACE, profile: str | None = None)
         ValueError: a file is malformed.
     """
     if "," in name:
-        return _joined(name, [read_revision(root, part, profile) for part in name.split(",")])
+        return _joined(name, [read_revision(root, single, profile) for single in name.split(",")])
     if name == WORKSPACE:
         return _read_workspace(root, profile or active_profile(root, name))
     if Layout(name, root).metrics.is_file():
@@ -102,22 +102,24 @@ def scores_at(root: Path, commit: str, profile: str, name: str) -> dict[str, Eva
     return parse_profile_scores(content.encode(), f"{name}:{path}").runs
 
 
-def _joined(name: str, parts: list[Revision]) -> Revision:
+def _joined(name: str, revisions: list[Revision]) -> Revision:
     """Join the runs of several revisions of a profile; of runs with the same seed, the first one counts.
 
     Runs are named after their seeds here, because `-S runs.RUN.seed=` changes the seed and not the name.
     """
     runs, settings = dict[str, Evaluation](), dict[str, Mapping[str, Any]]()
-    for part in parts:
-        if part.profile != parts[0].profile:
-            raise UnknownRevision(f"{name}: {part.name} is of profile {part.profile}, not {parts[0].profile}")
-        for run_name, run in part.runs.items():
+    for revision in revisions:
+        if revision.profile != revisions[0].profile:
+            raise UnknownRevision(
+                f"{name}: {revision.name} is of profile {revision.profile}, not {revisions[0].profile}"
+            )
+        for run_name, run in revision.runs.items():
             joined_name = f"{run.data_set}-{run.variant}-s{run.seed}"
             if joined_name not in runs:
-                runs[joined_name], settings[joined_name] = run, part.settings[run_name]
-    remarks = tuple(dict.fromkeys(remark for part in parts for remark in part.remarks))
-    stale = {run: reason for part in parts for run, reason in part.stale.items()}
-    return Revision(name, parts[0].profile, runs, settings, remarks, stale)
+                runs[joined_name], settings[joined_name] = run, revision.settings[run_name]
+    remarks = tuple(dict.fromkeys(remark for revision in revisions for remark in revision.remarks))
+    stale = {run: reason for revision in revisions for run, reason in revision.stale.items()}
+    return Revision(name, profile, runs, settings, remarks, stale)
 
 
 def used_values(params: Mapping[str, Any], name: str) -> dict[str, Any]:

@@ -71,9 +71,9 @@ def _cell(panel: Panel, row: int, column: int, has_colours: bool) -> Text:
     return Text((cell.symbol or " ") + mark, look)
 
 
-def console() -> Console:
-    """Standard output; plain and of a fixed width unless it is a terminal."""
-    return Console(width=None if sys.stdout.isatty() else PLAIN_WIDTH, highlight=False)
+def console(width: int = PLAIN_WIDTH) -> Console:
+    """Open standard output, which is plain and of a fixed width unless it is a terminal."""
+    return Console(width=None if sys.stdout.isatty() else width, highlight=False)
 
 
 def table(*columns: str) -> Table:

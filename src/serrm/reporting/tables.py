@@ -88,9 +88,9 @@ def notes_on_tables(results: Results) -> list[str]:
         for run in runs
     ]
     refused = [
-        f"{model_name(run.variant)} {CANNOT_EXTRAPOLATE} to {set_name(name)}, because {part.reason}."
+        f"{model_name(run.variant)} {CANNOT_EXTRAPOLATE} to {set_name(name)}, because {refused.reason}."
         for run in runs
-        for name, part in run.refused.items()
+        for name, refused in run.refused.items()
     ]
     return [*dict.fromkeys([*LEGEND, *data, *refused])]
 
