@@ -9,19 +9,17 @@ import pytest
 import torch
 from torch import Tensor
 
-from serrm.inference.predict import load_model, predict, puzzles_at_once
+from serrm.inference.predict import load_model, predict
 from serrm.models.build import build_model
 from serrm.models.recurrence import RecurrentModel
 from serrm.training import checkpoint as ckpt
-from tests.conftest import MakePath, MakeSettings
+from tests.conftest import SHALLOW, MakePath, se_rrm_settings
 from tests.drawn import CPU, seeded
-
-pytestmark = pytest.mark.numeric
 
 
 @pytest.fixture(scope="module")
-def model(make_settings: MakeSettings) -> RecurrentModel:
-    settings = make_settings(attention_dropout=0.3)
+def model() -> RecurrentModel:
+    settings = se_rrm_settings(attention_dropout=0.3)
     return build_model(settings, 6, seeded(0)).eval()
 
 
@@ -40,20 +38,9 @@ def test_each_depth_is_what_that_many_steps_give(model: RecurrentModel, tokens: 
         assert torch.equal(output.logits, logits)
 
 
-@pytest.mark.parametrize(
-    ("side", "num_symbols", "expected"),
-    [(9, 11, 512), (25, 27, 23), (4, 6, 512 * 729 // 64), (30, 6, 103), (30, 12, 41)],
-)
-def test_a_batch_has_as_many_cells_times_symbols_as_that_many_sudoku(
-    side: int, num_symbols: int, expected: int
-) -> None:
-    assert puzzles_at_once(side, 512, num_symbols) == expected
-    assert puzzles_at_once(side, 1, num_symbols) >= 1
-
-
 @pytest.fixture(scope="module")
 def checkpoint(trained: MakePath) -> Path:
-    return trained(model={"attention_dropout": 0.4})
+    return trained(model=SHALLOW)
 
 
 def test_a_checkpoint_is_loaded_with_its_ema_weights(checkpoint: Path, tokens: Tensor) -> None:

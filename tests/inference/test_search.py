@@ -1,7 +1,7 @@
 """Test-time compute: a search finds what an obvious reference finds, puzzle by puzzle, and within its budget."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -22,7 +22,7 @@ from serrm.puzzles.sudoku.rules import are_answers, are_consistent
 from serrm.puzzles.task import Task
 from serrm.puzzles.tasks import TASKS
 from serrm.training.losses import Stablemax
-from tests.conftest import HRM, TASK_TYPES, TRM, MakeRun
+from tests.conftest import HRM, TASK_TYPES, TRM, run_settings, se_rrm_settings
 from tests.drawn import seeded
 from tests.oracle import make_oracle
 
@@ -42,12 +42,11 @@ Tokens = np.ndarray[Any, Any]
 
 
 @pytest.fixture(scope="module", params=MODELS)
-def model(request: pytest.FixtureRequest, make_run: MakeRun) -> RecurrentModel:
+def model(request: pytest.FixtureRequest) -> RecurrentModel:
     """A random model of each family, with three task types."""
-    settings = make_run(model=MODELS[request.param], train=TASK_TYPES).model
+    settings = run_settings(model=MODELS[request.param], train=TASK_TYPES).model
     generator = seeded(2)
     model = build_model(settings, SYMBOLS, generator, num_task_types=3).eval()
-    assert model.task_types is not None
     model.task_types.copy_(torch.randn(model.task_types.shape, generator=generator))
     return model
 
@@ -136,16 +135,13 @@ def test_a_search_is_what_every_puzzle_finds_by_itself(
     assert sorted(found) == list(range(NUM))
     for n, question in enumerate(questions):
         each, expected = found[n], reference(model, n, question, n % 3, task, limits)
-        assert each.answer is not None
         assert (each.is_verified, each.steps, each.attempts, each.answer.tolist()) == expected
         assert each.steps <= limits.budget and each.seconds > 0
         assert np.array_equal(each.history[-1], each.answer)
 
 
-def test_guesses_solve_what_a_model_knows_with_more_clues(
-    make_settings: Callable[..., Any], questions: Tokens
-) -> None:
-    model = empty_model(make_settings(), SYMBOLS)
+def test_guesses_solve_what_a_model_knows_with_more_clues(questions: Tokens) -> None:
+    model = empty_model(se_rrm_settings(), SYMBOLS)
     make_oracle(model, lambda question, _: 2 if (question == BLANK).sum() < 8 else 99)
     for guesses in (0, 40):
         limits = Limits(5, guesses)
@@ -157,10 +153,8 @@ def test_guesses_solve_what_a_model_knows_with_more_clues(
             assert each.is_verified == are_answers(each.question[None], each.answer[None])[0]
 
 
-def test_a_batch_stays_full_and_is_read_no_further(
-    make_settings: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    model = make_oracle(empty_model(make_settings(), SYMBOLS), lambda question, _: int(question[0]))
+def test_a_batch_stays_full_and_is_read_no_further(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = make_oracle(empty_model(se_rrm_settings(), SYMBOLS), lambda question, _: int(question[0]))
     forward, sizes, num_read, batch_size, num = model.forward, [], 0, 4, 30
 
     def watched(state: Any, tokens: Tensor, task_vectors: Any) -> Any:
@@ -216,9 +210,6 @@ def test_the_cell_nearest_to_a_toss_up_between_two_is_filled() -> None:
     assert list(found.values()) == [[1, 1, 4, 2], [1, 1, 4, 3], [1, 1, 4, 4]]
     assert list(found) == pytest.approx([0.03, 0.5, 0.47])
     assert not list(fillings(np.array([2, 3, 4, 2], np.uint8), shares, ANYTHING))
-
-
-def test_the_cell_nearest_to_a_toss_up_is_filled_in_a_binary_puzzle() -> None:
-    shares = np.array([[0, 0, 0.9, 0.1], [0, 0, 0.4, 0.6]], dtype=np.float32)
-    found = [filled.tolist() for _, filled in fillings(np.array([1, 1], np.uint8), shares, ANYTHING)]
-    assert found == [[1, 2], [1, 3]]
+    binary = np.array([[0, 0, 0.9, 0.1], [0, 0, 0.4, 0.6]], dtype=np.float32)
+    found = fillings(np.array([1, 1], np.uint8), binary, ANYTHING)
+    assert [filled.tolist() for _, filled in found] == [[1, 2], [1, 3]]

@@ -20,7 +20,7 @@ from serrm.puzzles.sudoku.data import generate_puzzles
 from serrm.puzzles.tasks import TASKS, grid_task
 from serrm.scoring.metrics import wilson
 from serrm.training.losses import Stablemax
-from tests.conftest import TRM_CHANGES, MakePath, MakeRun, config_of
+from tests.conftest import SHALLOW, TRM_CHANGES, MakePath, config_of, run_settings
 from tests.drawn import CPU
 from tests.oracle import make_oracle
 
@@ -35,8 +35,8 @@ def needed(question: np.ndarray[Any, Any]) -> int:
 
 
 @pytest.fixture
-def oracle(make_run: MakeRun) -> LoadedModel:
-    settings = make_run()
+def oracle() -> LoadedModel:
+    settings = run_settings()
     model = make_oracle(empty_model(settings.model, 6), lambda question, _: needed(question))
     return LoadedModel(model, config_of(settings))
 
@@ -85,13 +85,11 @@ def arrays(make_arrays: MakePath) -> Path:
 
 @pytest.fixture(scope="module", params=["se_rrm", "trm"])
 def loaded(request: pytest.FixtureRequest, trained: MakePath) -> LoadedModel:
-    changes = TRM_CHANGES if request.param == "trm" else {"model": {"layers": 1, "h_cycles": 1}}
-    return load_model(trained(**changes), CPU)
+    return load_model(trained(**(TRM_CHANGES if request.param == "trm" else {"model": SHALLOW})), CPU)
 
 
 def test_equivariance_compares_what_was_permuted(loaded: LoadedModel, arrays: Path) -> None:
     asked = symmetric_questions(loaded, arrays)
-    assert asked is not None
     found = equivariance(Predictor(loaded, 2), asked, num=4, seed=0)
     assert found.num_pairs == 4
     if loaded.settings.model.family == "se_rrm":
@@ -103,16 +101,13 @@ def test_equivariance_compares_what_was_permuted(loaded: LoadedModel, arrays: Pa
     is_identical = permutation[list(example.prediction)].tolist() == [*example.permuted_prediction]
     assert is_identical == (found.num_identical == found.num_pairs)
     puzzles = puzzles_of_trained_size(loaded, arrays)
-    assert puzzles is not None
     if is_identical:
         assert puzzles.questions[0].tolist() == [*example.question]
 
 
 def test_equivariance_is_measured_without_dropout(trained: MakePath, arrays: Path) -> None:
-    checkpoint = trained(model={"layers": 1, "h_cycles": 1, "attention_dropout": 0.5})
-    loaded = load_model(checkpoint, CPU, keeps_dropout=True)
+    loaded = load_model(trained(model=SHALLOW), CPU, keeps_dropout=True)
     asked = symmetric_questions(loaded, arrays)
-    assert asked is not None
     assert equivariance(Predictor(loaded, 2), asked, num=4, seed=0).num_identical == 4
     assert loaded.model.training, "the learning curve that follows has dropout again"
 
@@ -121,15 +116,13 @@ def test_the_example_is_the_first_pair_that_differs(
     loaded: LoadedModel, arrays: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of four pairs the third and the fourth are made to differ."""
-    asked = symmetric_questions(loaded, arrays)
-    assert asked is not None
-    answers = [np.full((4, 16), 1, np.uint8), np.full((4, 16), 1, np.uint8)]
-    answers[1][2:, 5] = 0
-    monkeypatch.setattr(studies, "_predict_alone", lambda *_: answers.pop(0))
+    asked, answers = symmetric_questions(loaded, arrays), np.ones((2, 4, 16), np.uint8)
+    answers[1, 2:, 5] = 0
+    given = iter(answers)
+    monkeypatch.setattr(studies, "_predict_alone", lambda *_: next(given))
     found = equivariance(Predictor(loaded, 2), asked, num=4, seed=0)
     assert (found.num_pairs, found.num_identical) == (4, 2)
     assert asked.gather(2, 1).questions[0].tolist() == [*found.example.question]
-    assert found.example.permuted_prediction[5] == 0 != found.example.prediction[5]
 
 
 @pytest.mark.parametrize("kind", ["symmetries", "noise"])
@@ -156,9 +149,7 @@ def test_attempts_end_when_the_answer_no_longer_changes(oracle: LoadedModel, puz
     assert 3 <= point.mean_steps < 16
 
 
-def test_a_method_by_the_q_head_leaves_runs_without_one_out(
-    oracle: LoadedModel, puzzles: PuzzleArrays
-) -> None:
+def test_a_method_by_the_q_head_leaves_out_runs_without(oracle: LoadedModel, puzzles: PuzzleArrays) -> None:
     for changes in ({"answer": "q"}, {"answer": "halted", "halts": True}):
         method = MethodSettings(kind="noise", attempts=(1,), **changes)
         assert method_points(Predictor(oracle, 1), puzzles, method) == ()
