@@ -71,7 +71,7 @@ AVX2 := ATEN_CPU_CAPABILITY=avx2 ONEDNN_MAX_CPU_ISA=AVX2 MKL_ENABLE_INSTRUCTIONS
 endif
 test-plain: $(TOOLS)
 	$(AVX2) $(BIN)/python -m pytest -n 2 --dist loadfile -m 'numeric and not slow and not gpu' --no-native
-	$(BIN)/python -m pytest --no-tiles tests/kernels
+	$(BIN)/python -m pytest --no-tiles tests/kernels/test_native_kernels.py tests/kernels/test_accelerate.py
 
 check: $(TOOLS)
 	$(BIN)/ruff check .

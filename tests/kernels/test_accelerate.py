@@ -66,7 +66,7 @@ def test_native_kernels_run_where_they_fit_and_may(model: RecurrentModel) -> Non
 @pytest.mark.parametrize("family", SIZES)
 def test_bfloat16_errs_no_more_in_kernels_than_in_pytorch(family: str) -> None:
     of_kernels, of_pytorch = 0.0, 0.0
-    for seed in range(16):  # with one set of weights the errors differ by a factor of two, either way
+    for seed in range(8):  # with one set of weights the errors differ by a factor of two, either way
         model = build(family, seed)
         exact = step(model, torch.float32)
         of_pytorch += error(step(model, torch.bfloat16), exact)
@@ -107,17 +107,7 @@ def saved(model: RecurrentModel) -> RecurrentModel:
     return loaded
 
 
-def dumped(model: RecurrentModel) -> RecurrentModel:
-    joblib, file = pytest.importorskip("joblib"), io.BytesIO()
-    joblib.dump(model, file)
-    file.seek(0)
-    loaded: RecurrentModel = joblib.load(file)
-    return loaded
-
-
-@pytest.mark.parametrize(
-    "copied", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model)), saved, dumped]
-)
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model)), saved])
 @pytest.mark.parametrize("compiles", [False, True])
 def test_a_copy_computes_with_weights_of_its_own(
     model: RecurrentModel, copied: Callable[[RecurrentModel], RecurrentModel], compiles: bool

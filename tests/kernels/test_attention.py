@@ -1,6 +1,5 @@
 """Attention of many short sequences on a GPU: packed into tiles, in parts that a CUDA grid takes."""
 
-from functools import partial
 from typing import Any
 
 import pytest
@@ -13,7 +12,7 @@ from torch import Tensor
 from serrm.kernels.gpu import attention
 from serrm.models.layers import Attention
 from tests.compiling import apart
-from tests.drawn import CPU, seeded
+from tests.drawn import seeded
 
 pytestmark = pytest.mark.numeric
 
@@ -43,13 +42,6 @@ def test_more_sequences_than_a_device_takes_are_attended_in_parts(monkeypatch: p
     assert sizes == [15, 7, 7, 1]
 
 
-def test_a_compiled_network_attends_in_parts_too() -> None:
-    assert torch.equal(*apart(partial(in_parts_and_whole, compiles=True), 7))
-    # Three sequences of four symbols in a tile are five packs, two at once.
-    in_packs = apart(partial(in_parts_and_whole, compiles=True, tile=12), 2)
-    torch.testing.assert_close(*in_packs, rtol=0, atol=1e-6)
-
-
 @given(
     length=st.integers(1, 32),
     num=st.integers(1, 9),
@@ -74,18 +66,9 @@ def test_dropout_drops_weights_of_packed_sequences_and_scales_the_others() -> No
     assert float((mixed == 0).float().mean()) == pytest.approx(0.2, abs=0.02)
 
 
-@pytest.mark.parametrize(
-    ("num", "length", "in_tile"),
-    [(256 * 81, 9, 12), (48 * 36, 6, 18), (7, 9, 7), (13, 100, 1), (1, 9, 1), (4, 300, 1)],
-)
-def test_as_many_sequences_as_fit_a_tile_and_divide_their_number_are_packed(
-    num: int, length: int, in_tile: int
-) -> None:
-    assert attention.num_in_tile(num, length) == in_tile
-
-
 def compiled_and_plain(num_symbols: int) -> tuple[Tensor, Tensor, list[tuple[int, ...]]]:
     """Attention over the symbols of a puzzle, compiled and not, and the shapes that reach PyTorch's in the compiled."""
+    torch.compiler.reset()
     x = torch.randn(1, 6, num_symbols, 16, generator=seeded(0))
     layer, shapes = Attention(16, 2, 8, axis=-2, generator=seeded(1)), list[tuple[int, ...]]()
     plain = layer(x)
@@ -99,25 +82,20 @@ def compiled_and_plain(num_symbols: int) -> tuple[Tensor, Tensor, list[tuple[int
     return torch.compile(layer, backend=noting, fullgraph=True)(x).detach(), plain.detach(), shapes
 
 
-@pytest.mark.parametrize(
-    ("num_symbols", "shape"), [(4, (1, 2, 24, 8)), (40, (2, 2, 120, 8)), (100, (6, 2, 100, 8))]
-)
-def test_a_compiled_network_packs_the_symbols_of_several_positions(
-    num_symbols: int, shape: tuple[int, ...]
-) -> None:
-    compiled, plain, shapes = apart(compiled_and_plain, num_symbols)
-    torch.testing.assert_close(compiled, plain, rtol=0, atol=1e-6)
-    assert shapes == [shape]
+SHAPES = {4: (1, 2, 24, 8), 40: (2, 2, 120, 8), 100: (6, 2, 100, 8)}  # by the number of symbols
 
 
-def test_attention_of_packed_sequences_keeps_the_dtype() -> None:
-    heads = torch.randn(3, 2, 1, 5, 8, generator=seeded(0)).bfloat16()
-    mixed = attention.attend_packed(*heads.unbind(), 2)
-    assert mixed.dtype == torch.bfloat16
-    torch.testing.assert_close(
-        mixed.float(), attention.attend_packed(*heads.float().unbind(), 2), rtol=0.01, atol=0.01
-    )
+def compiled_networks() -> list[Any]:
+    """Attention in parts, in packs of parts, and packed for each of SHAPES."""
+    parts = in_parts_and_whole(7, compiles=True)
+    # Three sequences of four symbols in a tile are five packs, two at once.
+    packs = in_parts_and_whole(2, compiles=True, tile=12)
+    return [parts, packs, *(compiled_and_plain(num_symbols) for num_symbols in SHAPES)]
 
 
-def test_only_a_gpu_limits_the_sequences() -> None:
-    assert attention.most_sequences(torch.device("cuda")) == 2**16 - 1 < 10**9 < attention.most_sequences(CPU)
+def test_compiled_networks_attend_in_parts_and_pack_the_symbols_of_several_positions() -> None:
+    for (compiled, plain, *shapes), expected in zip(
+        apart(compiled_networks), [[], [], *([[shape]] for shape in SHAPES.values())], strict=True
+    ):
+        torch.testing.assert_close(compiled, plain, rtol=0, atol=1e-6)
+        assert shapes == expected

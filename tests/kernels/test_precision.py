@@ -10,6 +10,7 @@ from serrm.kernels.cpu.build import has_kernels
 from serrm.kernels.precision import arithmetic, has_fast_bfloat16
 from serrm.models.build import build_model
 from serrm.models.families import FAMILIES
+from serrm.models.layers import DTYPES
 from serrm.models.recurrence import RecurrentModel
 from tests.conftest import HRM, TRM
 from tests.drawn import seeded
@@ -23,37 +24,29 @@ def build(**changes: Any) -> RecurrentModel:
 
 
 @pytest.mark.parametrize(
-    ("model", "allows_native", "implementation"),
+    ("model", "precision", "allows_native", "implementation"),
     [
-        (HRM, True, "native kernels"),
-        (TRM, True, "native kernels"),
-        ({**TRM, "gate": "normed"}, True, "native kernels and PyTorch"),
-        ({**TRM, "mixer": "mlp"}, True, "native kernels and PyTorch"),
-        ({**TRM, "heads": 4}, True, "native kernels and PyTorch"),  # heads of 8 features fit no kernel
-        (TRM, False, "PyTorch"),
+        (HRM, "float32", True, "native kernels"),
+        (TRM, "float32", True, "native kernels"),
+        (TRM, "bfloat16", True, "native kernels"),
+        ({**TRM, "gate": "normed"}, "float32", True, "native kernels and PyTorch"),
+        ({**TRM, "mixer": "mlp"}, "float32", True, "native kernels and PyTorch"),
+        ({**TRM, "mixer": "mlp"}, "bfloat16", True, "PyTorch"),
+        # Heads of 8 features fit no kernel.
+        ({**TRM, "heads": 4}, "float32", True, "native kernels and PyTorch"),
+        (TRM, "float32", False, "PyTorch"),
     ],
 )
 def test_arithmetic_names_what_runs_the_networks(
-    model: dict[str, Any], allows_native: bool, implementation: str
+    model: dict[str, Any], precision: str, allows_native: bool, implementation: str
 ) -> None:
-    if not has_kernels(torch.float32):
+    if not has_kernels(DTYPES[precision]):
         pytest.skip("no native kernels here")
-    accelerated, threads = build(**model), torch.get_num_threads()
+    accelerated = build(**model)
     accelerate(accelerated, allows_native=allows_native)
-    expected = f"float32, {implementation}"
-    if implementation != "native kernels":
-        expected += f", cpu {torch.backends.cpu.get_cpu_capability()}, {threads} "
-        expected += "thread" if threads == 1 else "threads"
-    assert arithmetic(accelerated, "float32") == expected
-
-
-@pytest.mark.skipif(not has_kernels(torch.bfloat16), reason="this machine has no such kernels")
-def test_in_bfloat16_a_model_that_fits_no_kernel_runs_on_pytorch() -> None:
-    fitting, mixer = build(**TRM), build(**{**TRM, "mixer": "mlp"})
-    for model in (fitting, mixer):
-        accelerate(model)
-    assert arithmetic(fitting, "bfloat16").startswith("bfloat16, native kernels, cpu ")
-    assert arithmetic(mixer, "bfloat16").startswith("bfloat16, PyTorch, cpu ")
+    name, parts, *machine = arithmetic(accelerated, precision).split(", ")
+    assert (name, parts) == (precision, implementation)
+    assert bool(machine) == ((precision, implementation) != ("float32", "native kernels"))
 
 
 def test_a_gpu_that_emulates_bfloat16_is_not_fast_in_it(monkeypatch: pytest.MonkeyPatch) -> None:

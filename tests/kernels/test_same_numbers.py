@@ -25,11 +25,9 @@ from serrm.models.q_head import binary_cross_entropy, rounded_sigmoid
 from serrm.training.loop import Trainer
 from serrm.training.losses import Stablemax
 from tests.conftest import HRM, Q_LEARNING, TASK_TYPES, TRM, MakePath, run_settings, trainer_on
+from tests.kernels.kernel_hashes import digests
 
-pytestmark = [
-    pytest.mark.numeric,
-    pytest.mark.skipif(platform.machine() != "x86_64", reason="the promise is for x86"),
-]
+pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="the promise is for x86")
 AVX2 = {
     "ATEN_CPU_CAPABILITY": "avx2",
     "ONEDNN_MAX_CPU_ISA": "AVX2",
@@ -111,6 +109,7 @@ def test_no_operation_of_a_step_depends_on_the_processor(make_arrays: MakePath, 
     assert log.names <= ALLOWED | MOVING, log.names - ALLOWED - MOVING
 
 
+@pytest.mark.numeric
 @pytest.mark.parametrize(
     "function",
     [
@@ -123,7 +122,7 @@ def test_no_operation_of_a_step_depends_on_the_processor(make_arrays: MakePath, 
         ),
     ],
 )
-def test_a_value_does_not_depend_on_its_place_in_an_array(
+def test_a_value_does_not_depend_on_its_place(
     function: Callable[[torch.Tensor], torch.Tensor],
 ) -> None:
     """In about 4% of cases the sigmoid and the SiLU of PyTorch do."""
@@ -140,10 +139,10 @@ def gradient(
     """The gradient of the summed loss for the target 1/4."""
     leaf = logits.clone().requires_grad_()
     loss(leaf, torch.full_like(leaf, 0.25)).sum().backward()
-    assert leaf.grad is not None
     return leaf.grad
 
 
+@pytest.mark.numeric
 def test_a_product_is_the_one_that_pytorch_computes() -> None:
     generator = torch.Generator().manual_seed(0)
     for rows, num, columns in [(1, 1, 1), (3, 5, 7), (130, 64, 11), (2, 5000, 70), (0, 3, 4), (4, 0, 3)]:
@@ -154,9 +153,9 @@ def test_a_product_is_the_one_that_pytorch_computes() -> None:
 
 
 def hashes(arrays: Path) -> str:
-    """A line per training: hashes of its initial weights, of what some steps leave, and of a prediction."""
+    """A line per kernel, and per training: of its initial weights, of what some steps leave, and of a prediction."""
     torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
-    lines = []
+    lines = [f"{name}: {digest}" for name, digest in digests().items()]
     for name, changes in TRAININGS.items():
         trainer = trainer_on(arrays, run_settings(**changes), is_accelerated=True)
         initial = _hash(trainer.parameters)
@@ -195,4 +194,4 @@ def test_bits_do_not_depend_on_vector_width_libraries_and_threads(make_arrays: M
         ).stdout
         for threads, limits in (("1", {}), ("2", AVX2))
     ]
-    assert outputs[0].splitlines() == outputs[1].splitlines() and outputs[0].count("\n") == len(TRAININGS)
+    assert outputs[0].splitlines() == outputs[1].splitlines() and outputs[0].count("\n") > 2 * len(TRAININGS)
