@@ -37,11 +37,6 @@ def known_cost(task: str, variant: str) -> Cost:
     return cost
 
 
-def named(runs):
-    """Runs by the names of their files."""
-    return {"{}-{}-s{}".format(*run): run for run in runs}
-
-
 def read_made():
     runs = json.loads((MADE / "metrics.json").read_text(encoding="utf-8"))["runs"]
     return {run: runs["{}-{}-s{}".format(*run)] for run in RUNS}

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from serrm.reporting import claim_checks
-from serrm.reporting.claim_checks import CHECKS, Part, mean_curve
+from serrm.reporting.claim_checks import Part
 from serrm.reporting.claim_rules import (
     BY_CONSTRUCTION,
     FAILS,
@@ -17,10 +17,8 @@ from serrm.reporting.claim_rules import (
     not_behind,
 )
 from serrm.reporting.claims import claims_table, judge, overall, tally
-from serrm.reporting.paper import Check
 from serrm.reporting.results import Score
-from serrm.scoring.metrics import METRICS, wilson
-from serrm.scoring.schema import Evaluation
+from serrm.scoring.metrics import wilson
 from serrm.scoring.verdicts import UNDECIDED
 from tests.reporting.conftest import paper_files, set_rate
 
@@ -75,50 +73,32 @@ def test_without_results_no_run_is_tested_and_alone_no_comparison(verdicts, made
     [
         ((HOLDS, HOLDS), HOLDS),
         ((HOLDS, FAILS), PARTLY),
-        ((HOLDS, BY_CONSTRUCTION), HOLDS),
         ((UNDECIDED, BY_CONSTRUCTION), UNDECIDED),
-        ((UNTESTED, BY_CONSTRUCTION), UNTESTED),
-        ((BY_CONSTRUCTION, BY_CONSTRUCTION), BY_CONSTRUCTION),
         ((ONLY_WITH_FAULT, ONLY_WITH_FAULT), ONLY_WITH_FAULT),
         ((ONLY_WITH_FAULT, HOLDS), PARTLY),
         ((HOLDS, UNDECIDED), PARTLY),
         ((UNTESTED, HOLDS), PARTLY),
         ((FAILS, UNDECIDED, UNTESTED), FAILS),
         ((UNDECIDED, UNTESTED), UNDECIDED),
-        ((UNTESTED, UNTESTED), UNTESTED),
     ],
 )
 def test_a_claim_holds_wholly_only_if_all_its_parts_do(verdicts_of_parts, expected):
     assert overall([Part("", each, "") for each in verdicts_of_parts]) == expected
 
 
-def test_ahead_by_less_than_claimed_is_ahead_in_part(parts, made):
-    """SE-RRM solves 65% of 500, TRM 55%, with one seed each."""
-    del made["sudoku", "se_rrm", 1]
-    set_rate(made["sudoku", "trm", 0], "fsr", 0.55)
-    set_rate(made["sudoku", "se_rrm", 0], "fsr", 0.65)
-    first, second = parts(made)["margins"][:2]
-    assert (first.verdict, second.verdict) == (HOLDS, UNDECIDED)
-    assert "+10.00 (3.93 to 15.97)" in first.evidence
-
-
 @pytest.mark.parametrize(
     ("claim", "part", "model", "task", "metric", "of_set", "rate", "expected"),
     [
+        ("margins", 0, "trm", "sudoku", "fsr", "9x9", 0.53, HOLDS),
         ("margins", 0, "trm", "sudoku", "fsr", "9x9", 0.59, UNDECIDED),
         ("margins", 0, "trm", "sudoku", "fsr", "9x9", 0.8, FAILS),
         ("margins", 1, "trm", "sudoku", "fsr", "9x9", 0.5, UNDECIDED),
         ("margins", 1, "trm", "sudoku", "fsr", "9x9", 0.6, FAILS),
-        ("margins", 2, "trm", "sudoku", "gpa", "9x9", 0.7, UNDECIDED),
-        ("margins", 3, "trm", "sudoku", "gpa", "9x9", 0.9, UNDECIDED),
         ("maze", 1, "hrm", "maze", "fsr", "10x10", 0.6, HOLDS),
-        ("maze", 1, "hrm", "maze", "fsr", "10x10", 0.79, UNDECIDED),
         ("maze", 1, "hrm", "maze", "fsr", "10x10", 0.9, FAILS),
         ("smaller_grids", 1, "hrm", "sudoku", "fsr", "4x4", 0.0, HOLDS),
-        ("smaller_grids", 1, "trm", "sudoku", "fsr", "4x4", 0.1, FAILS),
         ("smaller_grids", 1, "trm", "sudoku", "fsr", "4x4", 0.012, UNDECIDED),
         ("arc_trm", 0, "trm", "arc_agi_1", "pass_at_2", "evaluation", 0.3, HOLDS),
-        ("arc_trm", 0, "trm", "arc_agi_1", "pass_at_2", "evaluation", 0.36, UNDECIDED),
         ("arc_trm", 0, "trm", "arc_agi_1", "pass_at_2", "evaluation", 0.4, FAILS),
         ("augmentations", 0, "se_rrm", "arc_agi_1", "pass_at_2", "evaluation", 0.9, UNTESTED),
         ("every_depth", 4, "trm", "sudoku", "fsr", "9x9", 0.97, FAILS),
@@ -134,19 +114,17 @@ def test_a_verdict_follows_its_number(parts, made, claim, part, model, task, met
     assert parts(made)[claim][part].verdict == expected
 
 
-def test_more_steps_need_more_than_the_training_had(verdicts, made):
-    for (data_set, *_), file in made.items():
-        if data_set == "sudoku":
-            file["sets"]["9x9"]["steps"].pop("64", None)
-    assert verdicts(made)["more_steps"] == UNTESTED
-
-
-def test_more_steps_are_compared_with_16_alone(verdicts, made):
+def test_more_steps_are_compared_with_16_alone_and_need_more_than_the_training_had(verdicts, made):
     assert verdicts(made)["more_steps"] == HOLDS
     for seed in (0, 1):
         part = made["sudoku", "se_rrm", seed]["sets"]["9x9"]
-        part["steps"]["32"] = part["steps"].pop("16")
-        part["headline_steps"] = 32
+        before = dict(part["steps"])
+        del part["steps"]["64"]
+    assert verdicts(made)["more_steps"] == UNTESTED
+    for seed in (0, 1):
+        made["sudoku", "se_rrm", seed]["sets"]["9x9"] |= {"headline_steps": 32}
+        steps = made["sudoku", "se_rrm", seed]["sets"]["9x9"]["steps"]
+        steps |= {"64": before["64"], "32": steps.pop("16")}
     assert verdicts(made)["more_steps"] == UNTESTED, "not with 32"
 
 
@@ -178,16 +156,6 @@ def test_fewer_augmentations_are_tested_where_there_are_fewer(verdicts, made, nu
     assert verdicts(made, num)["augmentations"] == expected
 
 
-def test_the_numbers_of_augmentations_are_those_of_the_models_of_the_check(report, made):
-    for model in ("trm", "hrm"):
-        made["arc_agi_1", model, 0] = deepcopy(made["arc_agi_1", "trm", 0]) | {"variant": model}
-    whole = report(made)
-    for model, num in (("se_rrm", 1000), ("trm", 8), ("hrm", 1000)):
-        whole.settings["arc_agi_1", model] = {"arrays": {"num_augmentations": num}}
-    [part] = judge(whole)["augmentations"]
-    assert part.evidence.startswith("SE-RRM had 1,000 augmentations, TRM had 8, HRM had 1,000.")
-
-
 @pytest.mark.parametrize(
     ("scores", "expected"),
     [
@@ -209,18 +177,6 @@ def test_learning_curves_are_compared_at_the_others_best_score(verdicts, made, s
     assert verdicts(made)["data_efficient"] == expected
 
 
-def test_seeds_with_other_snapshots_share_a_curve(made):
-    """A change of one run may keep other snapshots; the mean has those that all seeds have."""
-    runs = [Evaluation.model_validate(made["sudoku", "se_rrm", seed]) for seed in (0, 1)]
-    whole = mean_curve(runs, "fsr")
-    points = runs[1].learning_curve
-    more = (points[0].model_copy(update={"step": 1}), *points)
-    runs[1] = runs[1].model_copy(update={"learning_curve": more})
-    assert mean_curve(runs, "fsr") == whole
-    runs[1] = runs[1].model_copy(update={"learning_curve": points[1:]})
-    assert mean_curve(runs, "fsr") == whole[1:]
-
-
 def test_a_run_that_continues_another_says_nothing_about_samples(report, made):
     """SE-RRM of Sudoku starts from weights that a run before it has trained."""
 
@@ -240,30 +196,23 @@ def test_models_that_solve_next_to_nothing_are_not_comparable(parts, made):
     assert parts(made)["arc_trm"][0].verdict == UNDECIDED
 
 
-def test_one_solved_puzzle_of_a_thousand_is_nearly_none(parts, made):
-    for model in ("trm_rope2d_random_halting", "trm_matched"):
-        for name in (model, f"{model}_published"):
-            made["sudoku", name, 0] = deepcopy(made["sudoku", "trm", 0]) | {"variant": name}
-            set_rate(made["sudoku", name, 0], "fsr", 0.001, num=1000)
-    assert [part.verdict for part in parts(made)["trm_fails"]] == [HOLDS, HOLDS]
+def test_what_holds_with_the_fault_alone_is_called_so(parts, made):
+    """A model solves nearly none with and without the fault; solves 5% with it; 80% without it; was not run without."""
+    plain = "trm_rope2d_random_halting", "trm_matched"
+    for name in [*plain, *(f"{model}_published" for model in plain)]:
+        made["sudoku", name, 0] = deepcopy(made["sudoku", "trm", 0]) | {"variant": name}
+        set_rate(made["sudoku", name, 0], "fsr", 0.001, num=1000)
+
+    def verdicts():
+        return [part.verdict for part in parts(made)["trm_fails"]]
+
+    assert verdicts() == [HOLDS, HOLDS]
     set_rate(made["sudoku", "trm_matched_published", 0], "fsr", 0.05, num=1000)
-    assert [part.verdict for part in parts(made)["trm_fails"]] == [HOLDS, FAILS]
-
-
-def test_what_holds_with_the_fault_alone_is_called_so(parts, verdicts, made):
-    """A model with the fault of the published code solves none; without it 0.05, then 80%, then it was not run."""
-    for model in ("trm_rope2d_random_halting", "trm_matched"):
-        for name, rate in ((model, 0.0005), (f"{model}_published", 0.0)):
-            made["sudoku", name, 0] = deepcopy(made["sudoku", "trm", 0]) | {"variant": name}
-            set_rate(made["sudoku", name, 0], "fsr", rate, num=2000)
-    assert verdicts(made)["trm_fails"] == HOLDS
+    assert verdicts() == [HOLDS, FAILS]
+    set_rate(made["sudoku", "trm_matched_published", 0], "fsr", 0.0, num=1000)
     set_rate(made["sudoku", "trm_matched", 0], "fsr", 0.8)
-    assert [part.verdict for part in parts(made)["trm_fails"]] == [HOLDS, ONLY_WITH_FAULT]
-    set_rate(made["sudoku", "trm_rope2d_random_halting", 0], "fsr", 0.8)
-    assert verdicts(made)["trm_fails"] == ONLY_WITH_FAULT
-    for model in ("trm_rope2d_random_halting", "trm_matched"):
-        del made["sudoku", model, 0]
-    assert verdicts(made)["trm_fails"] == UNDECIDED
+    del made["sudoku", "trm_rope2d_random_halting", 0]
+    assert verdicts() == [UNDECIDED, ONLY_WITH_FAULT]
 
 
 def test_puzzles_easier_than_the_papers_do_not_test_that_none_is_solved(parts, made):
@@ -293,18 +242,6 @@ def test_more_than_chance_is_more_than_legal_guesses(made, report, monkeypatch):
     for seed in (1, 2):
         del made["sudoku", "se_rrm", seed]
     assert judge(report(made))["larger_grids"][0].verdict == UNDECIDED, "one seed"
-
-
-def test_tuned_variants_stand_for_their_families(made, parts):
-    """They have more seeds; on all other data sets the family's own runs are read."""
-    del made["sudoku", "se_rrm", 1]
-    for seed in (0, 1):
-        tuned = deepcopy(made["sudoku", "trm", 0]) | {"variant": "trm_tuned", "seed": seed}
-        made["sudoku", "trm_tuned", seed] = tuned | {"name": f"sudoku-trm_tuned-s{seed}"}
-        set_rate(made["sudoku", "trm_tuned", seed], "fsr", 0.99)
-    found = parts(made)
-    assert "trm_tuned 99.00" in found["margins"][0].evidence and found["margins"][0].verdict == FAILS
-    assert "trm_tuned" not in found["maze"][0].evidence
 
 
 def test_a_verdict_by_one_seed_says_so(made, report):
@@ -342,45 +279,21 @@ def test_models_are_compared_only_on_the_same_data_set(parts, made):
     assert ahead_of_hrm.verdict == UNTESTED
 
 
-@pytest.mark.parametrize("rule", ["more_steps", "every_depth", "cannot_take"])
-def test_every_check_reads_its_task_and_metric(report, made, rule):
-    file = made["maze", "se_rrm", 0]
-    of_set = file["set_of_trained_size"]
-    for model in ("se_rrm", "trm"):
-        steps = made["maze", model, 0]["sets"][of_set]["steps"]
-        steps["64"] = dict(steps["16"])
-    models = ("se_rrm",) if rule == "more_steps" else ("se_rrm", "trm")
-    check = Check(rule=rule, tasks=("maze",), models=models, metric="gpa", set=of_set)
-    parts = [*CHECKS[rule](report({key: file for key, file in made.items() if key[0] == "maze"}), check)]
-    assert any(part.verdict != UNTESTED for part in parts), parts
-    if rule != "cannot_take":
-        assert any(METRICS["gpa"].name in part.evidence for part in parts)
-
-
 def test_a_further_data_set_adds_parts_to_checks_of_all_data_sets(parts, made):
     """More steps and equivariance change nothing on the first, and help on the harder one."""
     first = made["sudoku", "se_rrm", 0]
     del made["sudoku", "se_rrm", 1]
-    made["sudoku", "se_rrm_untied", 0] = deepcopy(first) | {"variant": "se_rrm_untied"}
     set_rate(first, "fsr", first["sets"]["9x9"]["steps"]["16"]["fsr"], steps="64")
-    harder = deepcopy(first) | {"data_set": "harder"}
+    harder = made["harder", "se_rrm", 0] = deepcopy(first) | {"data_set": "harder"}
     set_rate(harder, "fsr", 0.5)
     set_rate(harder, "fsr", 0.7, steps="64")
-    made["harder", "se_rrm", 0] = harder
-    found = parts(made)
-    assert [(part.statement, part.verdict) for part in found["more_steps"]] == [
-        ("Sudoku 9×9: ahead after the most steps", UNDECIDED),
-        ("harder 9×9: ahead after the most steps", HOLDS),
-    ]
-    assert "after 16 steps 50.00" in found["more_steps"][1].evidence
-    assert len(found["tied_sudoku"]) == 1, "the untied variant did not run there"
+    made["sudoku", "se_rrm_untied", 0] = deepcopy(first) | {"variant": "se_rrm_untied"}
+    assert len(parts(made)["tied_sudoku"]) == 1, "the untied variant did not run there"
     made["harder", "se_rrm_untied", 0] = deepcopy(harder) | {"variant": "se_rrm_untied"}
     set_rate(made["harder", "se_rrm_untied", 0], "fsr", 0.3)
     found = parts(made)
-    assert [(part.statement, part.verdict) for part in found["tied_sudoku"]] == [
-        ("Sudoku: ahead with symbol equivariance", UNDECIDED),
-        ("harder: ahead with symbol equivariance", HOLDS),
-    ]
-    assert [len(found[key]) for key in ("margins", "larger_grids")] == [5, 4], (
-        "other checks read the first alone"
-    )
+    assert "after 16 steps 50.00" in found["more_steps"][1].evidence
+    for key in ("more_steps", "tied_sudoku"):
+        assert [part.verdict for part in found[key]] == [UNDECIDED, HOLDS]
+        assert found[key][1].statement.startswith("harder")
+    assert len(found["margins"]) == 5, "other checks read the first alone"

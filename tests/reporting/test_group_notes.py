@@ -1,6 +1,6 @@
 """Scores by group of puzzles beneath tables and in a figure."""
 
-from serrm.reporting.figures import build_figures
+from serrm.reporting.figures import groups, svg_text
 from serrm.reporting.tables import build_tables
 from tests.reporting.conftest import read_made, report_of
 
@@ -24,20 +24,15 @@ def test_scores_by_group_stand_beneath_tables_with_the_units_of_intervals() -> N
                 files["sudoku", model, seed]["sets"]["9x9"]["groups"] = {"grade": grades}
     report = report_of(files)
     notes = {table.name: table.notes for table in build_tables(report)}
-    assert (
-        "ARC-AGI-1 by family, solved in percent by TRM, SE-RRM: fill 0, 0 (n 4); turn 50, 88 (n 4)."
-        in notes["table3"]
-    )
+    by_family = "ARC-AGI-1 by family, solved in percent by TRM, SE-RRM: fill 0, 0 (n 4); turn 50, 88 (n 4)."
+    assert by_family in notes["table3"]
     assert any("8 puzzles have 6 rules" in note for note in notes["table3"])
     assert not any(" by parts" in note for note in notes["table3"])
     # Grades are in their order, and seeds have a mean.
     (by_grade,) = [note for note in notes["table1"] if " by grade" in note]
     assert by_grade.endswith("naked singles 100, 100, 100 (n 8); guesses 0, 0, 25 (n 2).")
-    figure = build_figures(report)["groups"]
-    assert "ARC-AGI-1 by family" in figure and "turn (n 4)" in figure and "by parts" not in figure
-
-
-def test_without_groups_there_is_no_note_and_no_figure() -> None:
-    report = report_of(read_made())
-    assert "groups" not in build_figures(report)
-    assert not any(" by family" in note for table in build_tables(report) for note in table.notes)
+    assert groups(report_of(read_made())) is None
+    figure = groups(report)
+    assert figure is not None
+    text = svg_text(figure)
+    assert "ARC-AGI-1 by family" in text and "turn (n 4)" in text and "by parts" not in text

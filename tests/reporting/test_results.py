@@ -1,7 +1,6 @@
 """Scores of the same puzzles are compared as pairs where it was kept which of them were solved."""
 
 import numpy as np
-import pytest
 
 from serrm.reporting.results import are_pairs, difference, score
 from serrm.scoring.metrics import wilson
@@ -25,17 +24,6 @@ def run(is_solved: np.ndarray, puzzles: str | None = "a", seed: int = 0, steps: 
 
 
 FIRST, SECOND = np.repeat([True, True, False, False], [36, 12, 2, 50]), np.repeat([True, False], [36, 64])
-
-
-def test_outcomes_of_the_same_puzzles_narrow_the_interval() -> None:
-    one, other = score([run(FIRST)], "fsr"), score([run(SECOND)], "fsr")
-    strange, early = score([run(SECOND, puzzles="b")], "fsr"), score([run(SECOND, steps=8)], "fsr")
-    assert one and other and strange and early
-    assert are_pairs(one, other) and not are_pairs(one, strange) and not are_pairs(one, early)
-    pairs, apart = difference(one, other), difference(one, strange)
-    assert pairs.value == apart.value == pytest.approx(12)
-    assert apart.low < pairs.low < 12 < pairs.high < apart.high
-    assert difference(one, early) == apart
 
 
 def test_more_steps_are_compared_as_pairs_with_the_headline() -> None:
