@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
-import typer
 import yaml
 from mlflow.tracking import MlflowClient
 
@@ -29,6 +29,17 @@ ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
 RUNNING = sys.executable, "-m", "serrm.running"
 RUN, OTHER = "sudoku-se_rrm-s0", "sudoku-other-s0"
+COPIED = (
+    "src/",
+    "stages/",
+    "scripts/",
+    ".dvc",
+    ".gitignore",
+    "profiles/",
+    "data/",
+    "dvc.yaml",
+    "reports/studies/",
+)
 
 
 def tiny() -> dict[str, Any]:
@@ -126,19 +137,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
         cwd=ROOT, capture_output=True, text=True, check=True,
     ).stdout.splitlines()  # fmt: skip
     for name in listed:
-        if name.startswith(
-            (
-                "src/",
-                "stages/",
-                "scripts/",
-                ".dvc",
-                ".gitignore",
-                "profiles/",
-                "data/",
-                "dvc.yaml",
-                "reports/studies/",
-            )
-        ):
+        if name.startswith(COPIED):
             (project.root / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, project.root / name)
     project.write(tiny())
@@ -168,18 +167,6 @@ def test_the_first_run_makes_everything_and_a_second_nothing(built: Project) -> 
     assert built.run("dvc", "status").stdout.strip() == "Data and pipelines are up to date."
     assert list(layout.scratch.iterdir()) == []
     assert built.repro() == set()
-
-
-@pytest.mark.slow
-def test_a_run_with_changes_appears_everywhere(built: Project) -> None:
-    reports = Layout("ci", built.root).reports
-    for name in ("variants.md", "runs.md"):
-        assert "other" in (reports / "tables" / name).read_text(), name
-    assert re.search(r">\s*other\s*<", (reports / "report.html").read_text())
-    assert "positions rope instead of rope2d" in "".join(
-        path.read_text() for path in (reports / "tables").glob("*.md")
-    )
-    assert "other" in built.run(sys.executable, "-m", "serrm.cli", "headline").stdout
 
 
 @pytest.mark.slow
@@ -251,10 +238,9 @@ def test_a_wrong_value_of_the_last_run_stops_the_first_stage(tmp_path: Path) -> 
     ("error", "code", "message"),
     [
         (Interrupted("stopped at step 3"), EXIT_RESUMABLE, ""),
-        (ValueError("model.width: no"), 1, "error: model.width: no\n"),
         (FileNotFoundError(2, "No such file", "a.json"), 1, "error: [Errno 2] No such file: 'a.json'\n"),
     ],
-    ids=lambda value: type(value).__name__ if isinstance(value, Exception) else None,
+    ids=["interrupted", "failed"],
 )
 def test_failures_are_one_line_and_a_code(
     monkeypatch: pytest.MonkeyPatch,
@@ -263,15 +249,8 @@ def test_failures_are_one_line_and_a_code(
     code: int,
     message: str,
 ) -> None:
-    def fail() -> None:
-        raise error
-
-    app = typer.Typer(pretty_exceptions_enable=False)
-    app.command()(fail)
-    monkeypatch.setattr(command_line, "app", app)
-    monkeypatch.setattr(sys, "argv", ["stages"])
+    monkeypatch.setattr(command_line, "app", Mock(side_effect=error))
     monkeypatch.setattr("stages.__main__.signal.signal", lambda *_: None)
     with pytest.raises(SystemExit) as stop:
         command_line.main()
-    assert stop.value.code == code
-    assert capsys.readouterr().err == message
+    assert (stop.value.code, capsys.readouterr().err) == (code, message)

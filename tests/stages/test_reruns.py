@@ -1,6 +1,7 @@
 """The table of docs/architecture.md, "What re-runs": the real dvc.yaml, with stages that write a file and no more."""
 
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +74,8 @@ else:
         (reports / "curves" / f"{name}.csv").write_text(f"{x},solved,loss\\n1,2,3\\n")
 """
 RUNS = ("sudoku-se_rrm-s0", "sudoku-trm-s0", "maze-se_rrm-s0")
+COPIED = ("src", "profiles", "data/random", "data/none", "reports/studies")
+COPIED += (".dvc", "dvc.yaml", ".dvcignore", ".gitignore")
 
 
 def small(profile: str) -> dict[str, Any]:
@@ -89,17 +92,7 @@ class StandIns(Project):
 
     def __init__(self, root: Path) -> None:
         super().__init__(root)
-        for name in (
-            "src",
-            "profiles",
-            ".dvc",
-            "data/random",
-            "data/none",
-            "reports/studies",
-            "dvc.yaml",
-            ".dvcignore",
-            ".gitignore",
-        ):
+        for name in COPIED:
             source, target = ROOT / name, root / name
             target.parent.mkdir(parents=True, exist_ok=True)
             if source.is_dir():
@@ -220,49 +213,49 @@ def test_a_new_run_trains_alone_and_one_that_begins_with_another_follows_it(proj
     assert project.repro() == stages("train evaluate", "maze-trm-s0", "maze-tuned-s0") | TABULATE
 
 
-def test_a_test_set_of_a_file_and_its_edits_train_nothing(project: StandIns, tmp_path: Path) -> None:
-    """A file in the repository and one outside; `dvc status` names an edited one."""
-    for file in (project.root / "mine.txt", tmp_path / "mine.txt"):
-        where = file.name if file.parent == project.root else str(file)
-        file.write_text(f"puzzles, {where}")  # results of equal files come from DVC's cache
-        project.edit("tests", {"mine": {"data_set": "sudoku", "file": where}})
-        scored = stages("evaluate", *BOTH)
-        assert project.repro() - scored == stages("read_tests", "mine") | TABULATE
-        assert project.repro() == set()
-        file.write_text(f"others, {where}")
-        assert "read_tests@mine" in project.done("dvc", "status")
-        assert project.repro() == stages("read_tests", "mine") | scored | TABULATE
-    project.edit("tests", {})
-    assert project.repro() - TABULATE == scored, "the scores are without the set"
-    project.edit("tests", {"mine": {"data_set": "sudoku", "file": str(tmp_path / "mine.txt")}})
-    project.repro()
-    assert project.repro() == set()
-    project.edit("tests", {})
-    # A removed set leaves its folder, on which evaluations depend until it is deleted.
+@pytest.fixture(params=["in the repository", "outside"])
+def place(request: pytest.FixtureRequest, project: StandIns, tmp_path: Path) -> Iterator[tuple[Path, str]]:
+    """A path for a user's files, and its name in params.yaml, which is as before after the test."""
+    before = (project.root / "params.yaml").read_text()
+    path = (tmp_path if request.param == "outside" else project.root) / "mine"
+    yield path, str(path) if request.param == "outside" else path.name
+    (project.root / "params.yaml").write_text(before)
+    # A removed test set leaves its folder, on which evaluations depend until it is deleted.
     for folder in (project.root / "data").glob("*/arrays/*/test/files"):
         shutil.rmtree(folder)
     project.repro()
 
 
-def test_an_edited_file_of_a_mirror_repeats_what_it_changes(project: StandIns, tmp_path: Path) -> None:
-    """A folder in the repository and one outside."""
-    before = yaml.safe_load((project.root / "params.yaml").read_text())
-    for folder in (project.root / "mirror", tmp_path / "mirror"):
-        folder.mkdir()
-        (folder / "train.csv").write_text("puzzles")
-        where = "mirror" if folder.parent == project.root else str(folder)
-        project.edit("data_sets/maze/download/source", {"kind": "mirror"})
-        project.edit("data_sets/maze/files", where)
-        project.repro()
-        assert project.repro() == set()
-        (folder / "train.csv").write_text(f"others, {where}")
-        assert "train.csv" in project.done("dvc", "status") or where in project.done("dvc", "status")
-        ran_after = stages("download choose_puzzles build_arrays", "maze") | stages("train evaluate", MAZE)
-        assert (
-            project.repro() - stages("train evaluate", "maze-trm-s0", "maze-tuned-s0") == ran_after | TABULATE
-        )
-    (project.root / "params.yaml").write_text(yaml.safe_dump(before, sort_keys=False))
+def test_a_test_set_of_a_file_and_its_edits_train_nothing(project: StandIns, place: tuple[Path, str]) -> None:
+    file, name = place
+    file.write_text(f"puzzles, {name}")  # results of equal files come from DVC's cache
+    project.edit("tests", {"mine": {"data_set": "sudoku", "file": name}})
+    scored = stages("evaluate", *BOTH)
+    assert project.repro() - scored == stages("read_tests", "mine") | TABULATE
+    assert project.repro() == set()
+    file.write_text(f"others, {name}")
+    assert "read_tests@mine" in project.done("dvc", "status")
+    assert project.repro() == stages("read_tests", "mine") | scored | TABULATE
+    project.edit("tests", {})
+    assert project.repro() - TABULATE == scored, "the scores are without the set"
+
+
+def test_an_edited_file_of_a_mirror_repeats_what_it_changes(
+    project: StandIns, place: tuple[Path, str]
+) -> None:
+    folder, name = place
+    folder.unlink(missing_ok=True)
+    folder.mkdir()
+    (folder / "train.csv").write_text("puzzles")
+    project.edit("data_sets/maze/download/source", {"kind": "mirror"})
+    project.edit("data_sets/maze/files", name)
     project.repro()
+    assert project.repro() == set()
+    (folder / "train.csv").write_text(f"others, {name}")
+    status = project.done("dvc", "status")
+    assert "train.csv" in status or name in status
+    expected = stages("download choose_puzzles build_arrays", "maze") | stages("train evaluate", MAZE)
+    assert project.repro() - stages("train evaluate", "maze-trm-s0", "maze-tuned-s0") == expected | TABULATE
 
 
 def test_a_switch_of_profile_and_back_trains_nothing(project: StandIns) -> None:
@@ -285,46 +278,37 @@ def test_a_line_of_code_runs_the_stages_that_reach_it(project: StandIns) -> None
         assert expected or project.repro() == set(), module
 
 
+# Of every dict of parts: the module, what a part of one's own imports, and the part.
+KIND = 'class Mine(Base):\n    kind: Literal["mine"] = "mine"\n'
+ADDED = {
+    "FAMILIES": (
+        "models/families.py",
+        "models.hrm_trm_settings import CycledSettings",
+        KIND.replace("kind", "family"),
+    ),
+    "HALTING": ("models/halting.py", "models.halting import HaltingRule", KIND),
+    "LOSSES": ("training/losses.py", "training.losses import LossSettings", KIND),
+    "OPTIMIZERS": ("training/optimizers.py", "training.optimizers import MuonSettings", KIND),
+    "SCHEDULES": ("training/schedules.py", "", "def Mine(progress, final):\n    return 1 - progress\n"),
+    "POSITIONS": (
+        "models/positions.py",
+        "models.positions import PositionalEncoding",
+        "Mine = Base(lambda side: None, 2)\n",
+    ),
+}
+
+
 def test_what_is_added_runs_nothing_again(project: StandIns) -> None:
-    """Of every dict of parts: a module with a class or a function, and its entry."""
-    added = {
-        "models/families.py": (
-            "from serrm.models.hrm_trm_settings import CycledSettings\n",
-            'class Mine(CycledSettings):\n    family: Literal["mine"]\n',
-            "FAMILIES",
-        ),
-        "models/halting.py": (
-            "from serrm.models.halting import HaltingRule\n",
-            'class Mine(HaltingRule):\n    kind: Literal["mine"]\n',
-            "HALTING",
-        ),
-        "training/losses.py": (
-            "from serrm.training.losses import LossSettings\n",
-            'class Mine(LossSettings):\n    kind: Literal["mine"]\n',
-            "LOSSES",
-        ),
-        "training/optimizers.py": (
-            "from serrm.training.optimizers import MuonSettings\n",
-            'class Mine(MuonSettings):\n    kind: Literal["mine"] = "mine"\n',
-            "OPTIMIZERS",
-        ),
-        "training/schedules.py": ("", "def Mine(progress, final):\n    return 1 - progress\n", "SCHEDULES"),
-        "models/positions.py": (
-            "from serrm.models.angles import no_angles\n"
-            "from serrm.models.positions import PositionalEncoding\n",
-            "Mine = PositionalEncoding(no_angles, 2)\n",
-            "POSITIONS",
-        ),
-    }
-    for path, (imports, body, name) in added.items():
-        parts = project.root / "src" / "serrm" / path
-        mine = parts.with_name(f"mine_{parts.name}")
-        mine.write_text(f"from typing import Literal\n{imports}\n{body}")
-        module = f"serrm.{path.partition('/')[0]}.{mine.stem}"
-        before, begin, entries = parts.read_text().partition(f"{name}: Final")
+    for name, (path, base, part) in ADDED.items():
+        module = project.root / "src" / "serrm" / path
+        mine = module.with_name(f"mine_{module.name}")
+        imports = f"from serrm.{base} as Base\n" if base else ""
+        mine.write_text(f"from typing import Literal\n{imports}\n{part}")
+        place = f"serrm.{path.partition('/')[0]}.{mine.stem}:Mine"
+        before, begin, entries = module.read_text().partition(f"{name}: Final")
         first, brace, rest = entries.partition("{\n")
         assert brace, f"{path} has no {name} in the expected form"
-        parts.write_text(f'{before}{begin}{first}{brace}    "mine": "{module}:Mine",\n{rest}')
+        module.write_text(f'{before}{begin}{first}{brace}    "mine": "{place}",\n{rest}')
     assert project.repro() <= TABULATE
     project.edit("recipes/sudoku/trm/optimizer", "mine")
     project.edit("recipes/sudoku/trm/schedule", "mine")
@@ -339,51 +323,6 @@ def test_what_is_added_runs_nothing_again(project: StandIns) -> None:
         path = project.root / "src" / "serrm" / module
         path.write_text(path.read_text() + "# a line\n")
         assert project.repro() - TABULATE == expected, module
-
-
-def test_a_task_made_of_another_follows_its_functions(project: StandIns) -> None:
-    """Its record is by `replace`; one function is of a module that imports another."""
-    puzzles, params = project.root / "src" / "serrm" / "puzzles", project.root / "params.yaml"
-    before = params.read_text()
-    (puzzles / "mine_rows.py").write_text("NUM = 1\n")
-    (puzzles / "mine_draw.py").write_text(
-        "from serrm.puzzles.sudoku.symmetries import draw_symmetry\n\n"
-        "def draw(*args):\n    from serrm.puzzles.mine_rows import NUM\n\n    return draw_symmetry(*args) * NUM\n"
-    )
-    (puzzles / "mine.py").write_text(
-        "from dataclasses import replace\nfrom serrm.puzzles.mine_draw import draw\n"
-        "from serrm.puzzles.sudoku.record import SUDOKU\n\n"
-        "def make(*args):\n    return SUDOKU.make(*args)\n\n"
-        "MINE = replace(SUDOKU, make=make, draw=draw)\n"
-    )
-    tasks = puzzles / "tasks.py"
-    maze = '"maze": MAZE,\n'
-    assert maze in tasks.read_text()
-    tasks.write_text(tasks.read_text().replace(maze, f'{maze}"mine": "serrm.puzzles.mine:MINE",\n'))
-    assert project.repro() - TABULATE == DATA
-    values = yaml.safe_load(before)
-    project.edit("data_sets/mine", values["data_sets"]["sudoku"])
-    project.edit("recipes/mine", {"trm": values["recipes"]["sudoku"]["trm"]})
-    run = "mine-trm-s0"
-    project.edit(f"runs/{run}", {**values["runs"][TRM], "data_set": "mine"})
-    data = DATA | stages("download choose_puzzles build_arrays", "mine")
-    assert project.repro() - TABULATE == stages("download choose_puzzles build_arrays", "mine") | stages(
-        "train evaluate", run
-    )
-    for module, expected in {
-        "mine_draw.py": stages("train evaluate", run),
-        "mine_rows.py": stages("train evaluate", run),
-        "mine.py": stages("train evaluate", run),  # its record
-        "sudoku/rules.py": stages("evaluate", run, *BOTH),
-        "sudoku/symmetries.py": stages("train evaluate", run, *BOTH),
-        "maze/record.py": stages("train evaluate", MAZE),
-    }.items():
-        path = puzzles / module
-        path.write_text(path.read_text() + "# a line\n")
-        assert project.repro() - TABULATE == data | expected, module
-    for name in ("data_sets", "recipes", "runs"):
-        project.edit(name, yaml.safe_load(before)[name])
-    project.repro()
 
 
 def test_experiments_and_comparisons_as_the_docs_have_them(project: StandIns) -> None:
