@@ -32,15 +32,9 @@ class TinyRun:
     def __init__(self, root: Path, profile: str, settings: RunSettings) -> None:
         self.layout = Layout(profile, root)
         self.settings = settings.model_copy(update={"data_set": "sudoku", "variant": "tiny"})
-        self.results: dict[str, Any] = {
-            "steps": 6,
-            "samples": 24,
-            "flops": 100,
-            "final_loss": 0.5,
-            "arithmetic": "exact",
-        }
-        self.results |= {"train_puzzles": 12, "precision": "float32", "device": "cpu", "processes": 1}
-        self.results |= {"micro_batch": None, "native": True}
+        self.results: dict[str, Any] = {"steps": 6, "samples": 24, "flops": 100, "final_loss": 0.5}
+        self.results |= {"arithmetic": "exact", "train_puzzles": 12, "precision": "float32", "device": "cpu"}
+        self.results |= {"processes": 1, "micro_batch": None, "native": True}
         self.weights = "w" * 64
         self.measured = {"seconds": 1.5, "puzzle_steps_per_second": 16.0, "peak_memory_bytes": 10**8}
         self.folder = self.layout.scratch / f"{profile}-{self.settings.digest()[:8]}"

@@ -2,7 +2,7 @@
 
 import signal
 import subprocess
-import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -99,19 +99,12 @@ def test_a_stage_starts_a_mirror_that_ends_when_nothing_runs(tiny: TinyRun, clie
 def test_who_waits_for_another_mirror_is_told(
     tiny: TinyRun, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(follow, "SECONDS_OF_SILENCE", 1.0)
-    program = (
-        "import sys, time; from pathlib import Path; from serrm.core.locks import lock; "
-        "held = lock(Path(sys.argv[1])); print(flush=True); time.sleep(60)"
-    )
-    command = [sys.executable, "-c", program, str(tiny.layout.root / MIRROR_LOCK)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE) as other:
-        assert other.stdout is not None
-        other.stdout.readline()
-        killer = subprocess.Popen(["sh", "-c", f"sleep 3; kill -9 {other.pid}"])
-        with follow.only_mirror(tiny.layout.root):
-            pass
-        killer.wait()
+    monkeypatch.setattr(follow, "SECONDS_OF_SILENCE", 0.1)
+    other = lock(tiny.layout.root / MIRROR_LOCK)
+    assert other is not None
+    threading.Timer(2, other.close).start()
+    with follow.only_mirror(tiny.layout.root):
+        pass
     assert str(MIRROR_LOCK) in caplog.text
 
 
