@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from serrm.config import read_params
-from serrm.models.halting import HALTING, HaltingRule
 from serrm.planning import imports
 from serrm.planning.code import used_code
 from serrm.planning.imports import import_closure
@@ -55,15 +54,6 @@ def test_a_scoring_does_not_depend_on_how_a_run_was_trained() -> None:
     assert {"serrm/models/hrm_trm.py", "serrm/training/losses.py", "serrm/inference/search.py"} <= of_run
     for other in ("training/loop", "training/adam_atan2", "training/muon"):
         assert f"serrm/{other}.py" not in of_run
-
-
-def test_a_part_that_is_defined_beside_its_dict_counts_with_all_that_stands_there(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    mine = type("Mine", (HaltingRule,), {"__module__": HaltingRule.__module__})
-    monkeypatch.setitem(HALTING, "mine", mine)
-    of_run = modules(used_code(run_of("ci", halting=mine()), "training"))
-    assert {"serrm/models/halting.py", "serrm/models/q_head.py"} <= of_run
 
 
 def test_lazy_and_relative_imports_are_followed_and_those_for_types_are_not(

@@ -21,14 +21,14 @@ from serrm.planning.forecast import (
     stages_of,
     still_to_do,
     summary,
-    with_prefix,
 )
 from serrm.puzzles.raw import Counts
 from tests.conftest import TRM_CHANGES, MakePath, MakeRun, scoring
 from tests.drawn import counted
 
 ROOT = Path(__file__).parents[2]
-PROFILES = sorted((ROOT / "profiles").glob("*.yaml"))
+PROFILES = sorted(path.stem for path in (ROOT / "profiles").glob("*.yaml"))
+LARGE = ("claims", "factorial")  # whose stages are counted in miniature by test_rehearse.py
 RUN = {"data_set": "sudoku", "model": "trm", "seed": 0, "init": "random"}
 MIRROR = {"kind": "mirror", "root": "."}
 SEARCH = {"num_puzzles": 3, "max_steps": [1, 4], "attempt_steps": 2, "attempts": [3]}
@@ -54,25 +54,6 @@ def test_an_evaluation_takes_what_is_forecast(
     assert without == done
     most, done = forecast_and_done(test_time_compute=SEARCH)
     assert without < done <= most
-
-
-def test_larger_mazes_count_for_every_model_that_takes_them() -> None:
-    """The alphabet of mazes is that of every size, so only learned positions and TRM's MLP refuse larger ones."""
-    params = profile("ci")
-    scoring_settings = params.scoring_settings("maze-trm-s0")
-
-    def grows(**changes: Any) -> bool:
-        run = params.run_settings("maze-trm-s0")
-        run = run.model_copy(update={"model": run.model.model_copy(update=changes)})
-        one, two = (
-            evaluation_flops(run, Counts(6, 8, sizes), scoring_settings) for sizes in ({6: 9}, {6: 9, 10: 9})
-        )
-        return two > one
-
-    alone = evaluation_flops(params.run_settings("maze-trm-s0"), Counts(6, 8, {}), scoring_settings)
-    assert alone == 0, "no test set of the size trained on"
-    assert grows(mixer="attention", positions="rope2d")
-    assert not grows(mixer="mlp") and not grows(mixer="attention", positions="learned")
 
 
 @pytest.mark.parametrize(
@@ -164,26 +145,29 @@ def test_a_project_without_dvc_is_one_line(
     assert "dvc status failed: " in line and "--tflops" in line
 
 
-@pytest.mark.parametrize("path", PROFILES, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow if name in LARGE else ()) for name in PROFILES]
+)
 def test_every_profile_has_a_forecast(
-    path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(ROOT)
-    assert main(["forecast", "--profile", path.stem, "--tflops", "300"]) == 0
-    num = len(read_params(path).runs)
+    assert main(["forecast", "--profile", name, "--tflops", "300"]) == 0
+    num = len(read_params(ROOT / "profiles" / f"{name}.yaml").runs)
     (line,) = capsys.readouterr().out.splitlines()
-    assert line.startswith(f"profile {path.stem}: {num} training runs") and "at 300 TFLOP/s: about " in line
+    assert line.startswith(f"profile {name}: {num} training runs") and "at 300 TFLOP/s: about " in line
 
 
 def test_runs_at_a_time_share_the_time_of_the_runs_but_not_that_of_the_data() -> None:
     stages = stages_of(profile("ci", runs={f"sudoku-{name}-s0": RUN for name in "abcd"}), ROOT)
-    one, two, eight = (minutes(summary("ci", stages, 1e7, "", jobs)) for jobs in (1, 2, 8))
-    assert two == pytest.approx(one / 2, rel=0.02) and eight == pytest.approx(one / 4, rel=0.02)
 
+    def minutes(jobs: int) -> float:
+        time = re.fullmatch(r".*about (?:(\d+) h )?(\d+) min", summary("ci", stages, 1e7, "", jobs))
+        assert time
+        return 60 * int(time[1] or 0) + int(time[2])
 
-def minutes(line: str) -> float:
-    hours, number = re.fullmatch(r".*about (?:(\d+) h )?(\d+) min", line).groups()  # type: ignore[union-attr]
-    return 60 * int(hours or 0) + int(number)
+    assert minutes(2) == pytest.approx(minutes(1) / 2, rel=0.02)
+    assert minutes(8) == pytest.approx(minutes(1) / 4, rel=0.02)
 
 
 def test_the_rate_of_this_machine_is_measured(
@@ -195,54 +179,23 @@ def test_the_rate_of_this_machine_is_measured(
     assert re.search(r"[\d.]+ [GT]FLOPs?", capsys.readouterr().out)
 
 
-def test_a_busy_machine_is_said_in_one_line(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    stages = stages_of(params := profile("ci"), ROOT)
-    for load, num_lines in ((0.0, 0), (99.5, 1)):
-        caplog.clear()
-        monkeypatch.setattr("os.getloadavg", lambda load=load: (load, load, load))
-        rate_of(params, stages, Execution(device="cpu", threads=1), None)
-        lines = [record.message for record in caplog.records if record.name == "serrm.planning.trial"]
-        assert len(lines) == num_lines and all("99.5" in line for line in lines)
-
-
-def test_a_run_that_cannot_fit_is_warned_of(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr("os.getloadavg", lambda: (0.0, 0.0, 0.0))
-    stages = stages_of(params := profile("ci"), ROOT)
-    for memory, num_lines in ((10**8, 1), (10**12, 0)):
-        caplog.clear()
-        monkeypatch.setattr("serrm.planning.trial.usable_memory", lambda memory=memory: memory)
-        rate_of(params, stages, Execution(device="cpu", threads=1), None)
-        lines = [record.message for record in caplog.records if record.name == "serrm.planning.trial"]
-        assert len(lines) == num_lines and all("micro_batch in machine.yaml" in line for line in lines)
-
-
 @pytest.mark.parametrize(
-    ("number", "text"),
-    [
-        (0, "0 "),
-        (999.4, "999 "),
-        (999_499, "999 k"),
-        (999_600, "1 M"),
-        (38.2e12, "38.2 T"),
-        (999.6e12, "1 P"),
-    ],
+    ("load", "memory", "words"),
+    [(0.0, 10**12, None), (99.5, 10**12, "99.5"), (0.0, 10**8, "micro_batch in machine.yaml")],
 )
-def test_a_prefix_suits_the_rounded_number(number: float, text: str) -> None:
-    assert with_prefix(number) == text
-
-
-def test_data_alone_are_forecast_without_a_measurement() -> None:
-    """A new data set that no run uses, while all runs are done."""
-    data_sets = read_yaml(ROOT / "profiles" / "ci.yaml")["data_sets"]
-    params = profile("ci", data_sets={**data_sets, "extra": {**data_sets["sudoku"], "task": "sudoku"}})
-    stages = {name: stage for name, stage in stages_of(params, ROOT).items() if name.endswith("@extra")}
-    rate, source = rate_of(params, stages, Execution(device="cpu", native=False), None)
-    line = summary("ci", stages, rate, source)
-    assert len(stages) == 3 and "0 training runs, at most 0 FLOP" in line and "FLOP/s" not in line
+def test_a_busy_machine_and_a_run_that_cannot_fit_are_told_in_one_line(
+    load: float,
+    memory: int,
+    words: str | None,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr("os.getloadavg", lambda: (load, load, load))
+    monkeypatch.setattr("serrm.planning.trial.usable_memory", lambda: memory)
+    stages = stages_of(params := profile("ci"), ROOT)
+    rate_of(params, stages, Execution(device="cpu", threads=1), None)
+    lines = [record.message for record in caplog.records if record.name == "serrm.planning.trial"]
+    assert len(lines) == (words is not None) and all(words in line for line in lines if words)
 
 
 def test_ready_runs_wait_for_no_other_training_and_the_longest_comes_first() -> None:

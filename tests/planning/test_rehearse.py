@@ -1,7 +1,6 @@
 """A profile in miniature is still that profile, and what fails in it is said."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +8,9 @@ import pytest
 import yaml
 
 from serrm.cli import main
-from serrm.config import Params, read_params, read_yaml
-from serrm.core.execution import Execution
-from serrm.planning import rehearse as rehearsal
+from serrm.config import read_params, read_yaml
 from serrm.planning.forecast import stages_of
 from serrm.planning.rehearse import miniature, selected
-from serrm.puzzles.tasks import TASKS
 from serrm.training.settings import RunSettings
 
 ROOT = Path(__file__).parents[2]
@@ -54,24 +50,6 @@ def test_a_miniature_changes_only_sizes(path: Path, tmp_path: Path) -> None:
         assert (section.files == tmp_path) == was_published
 
 
-def test_limits_of_a_task_are_those_of_that_task_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(TASKS, "maze", replace(TASKS["maze"], at_most={"num_train": 4}))
-    small = miniature(read_params(ROOT / "profiles" / "ci.yaml"), device="cpu")
-    nums = {name: small.data_sets[name].download["source"]["num_train"] for name in ("maze", "sudoku")}
-    assert nums == {"maze": 4, "sudoku": 2}
-
-
-@pytest.mark.parametrize("steps", [[1, 2, 16], [1, 8, 32]])
-def test_headline_steps_of_a_task_and_of_a_run_are_rehearsed(steps: list[int]) -> None:
-    values = read_yaml(ROOT / "profiles" / "ci.yaml")
-    values["data_sets"]["sudoku"]["evaluate"] |= {"steps": steps, "headline_steps": steps[1]}
-    values["runs"]["sudoku-trm-s0"]["changes"] = {"evaluate.headline_steps": steps[2]}
-    small = miniature(Params.model_validate(values), device="cpu")
-    for name in ("sudoku-trm-s0", "sudoku-hrm-s0"):
-        settings = small.scoring_settings(name).evaluate
-        assert settings.steps_of_headline in settings.steps and max(settings.steps) == 3
-
-
 def test_selected_runs_keep_their_tasks() -> None:
     some = selected(read_params(ROOT / "profiles" / "paper.yaml"), ["sudoku-*", "maze-trm_rope2d-s0"])
     assert some.data_sets.keys() == some.recipes.keys() == {"sudoku", "maze"}
@@ -98,29 +76,6 @@ def test_an_unknown_run_is_refused(project: Path, capsys: pytest.CaptureFixture[
     (line,) = capsys.readouterr().err.splitlines()
     assert "--only none: " in line and "maze-hrm-s0" in line
     assert not (project / "data").exists()
-
-
-def test_a_test_set_may_have_the_name_of_a_task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each stage runs once, and a failure concerns only the runs of its own data set."""
-    values = read_yaml(ROOT / "profiles" / "ci.yaml")
-    values["tests"] = {"maze": {"data_set": "sudoku", "file": "mine.csv"}}
-    params = Params.model_validate(values)
-    stages = list[tuple[str, str]]()
-
-    def run(stage: str, name: str, root: Path, folder: Path) -> tuple[str, float]:
-        stages.append((name, stage))
-        return ("no file", 1.0) if (name, stage) == ("maze", failing) else ("", 1.0)
-
-    monkeypatch.setattr(rehearsal, "_run", run)
-    for failing, without_data in (("read_tests", "sudoku"), ("choose_puzzles", "maze"), ("none", "")):
-        stages.clear()
-        folder = tmp_path / failing
-        folder.mkdir()
-        results = rehearsal.rehearse(params, ROOT, folder, Execution())
-        assert len(stages) == len({*stages}) and stages.count(("maze", "read_tests")) == 1
-        not_run = {name for (name, stage), (error, _) in results.items() if error and stage == "evaluate"}
-        assert not_run == {name for name, run in params.runs.items() if run.data_set == without_data}
-        assert (results["profile", "tabulate"][0] == "") == (failing == "none")
 
 
 @pytest.mark.slow
