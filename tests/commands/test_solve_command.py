@@ -107,29 +107,22 @@ DRAWN = " 1 2 │ 3 4 \n 3 4 │ 1 2 \n─────┼─────\n 2 1 �
 
 @pytest.mark.usefixtures("oracle")
 @pytest.mark.parametrize(
-    ("arguments", "expected"),
+    ("arguments", "begin"),
     [
-        ([EASY], f"{DRAWN}verified: 3 steps, 0.000 s\n"),
+        ([EASY], f"{DRAWN}verified: 3 steps, "),
         ([MAZE], f"unsupported: {OTHER_TASK}\n"),
         ([EASY, "--format", "csv"], "place,task,"),
         ([EASY, EASY], "argument 1\t"),
     ],
 )
 def test_on_a_terminal_one_puzzle_is_drawn_above_its_status(
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-    arguments: list[str],
-    expected: str,
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, arguments: list[str], begin: str
 ) -> None:
     monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
     monkeypatch.setenv("COLORTERM", "truecolor")  # as in other tests: rich keeps what a style is in the first
     monkeypatch.setenv("TERM", "xterm")
-    caplog.set_level("INFO")
     solve(*arguments)
-    out = re.sub(r"\b0\.\d+", "0.000", re.sub(r"\x1b\[[\d;]*m", "", capsys.readouterr().out))
-    assert out.startswith(expected)
-    assert out == expected or "puzzle" in caplog.text, "lines for programs have a summary on stderr"
+    assert re.sub(r"\x1b\[[\d;]*m", "", capsys.readouterr().out).startswith(begin)
 
 
 @pytest.mark.parametrize("name", [name for name in packaged_names() if name.startswith("sudoku")])
@@ -152,26 +145,19 @@ def test_a_terminal_is_not_an_input(
 
 
 @pytest.mark.usefixtures("oracle")
-def test_a_trace_in_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_trace_is_drawn_in_the_terminal_or_a_picture(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert solve(EASY, "--trace") == 0
     out = capsys.readouterr().out
-    assert "Sudoku 4×4" in out
     assert "question" in out and "after 1 step" in out and "after 3 steps" in out
     assert "after 2 steps" not in out, "nothing changed there"
-    assert out.splitlines()[-1].split("\t")[2] == "verified"
-
-
-@pytest.mark.usefixtures("oracle")
-@pytest.mark.parametrize("suffix", [".png", ".gif"])
-def test_a_trace_as_a_picture(tmp_path: Path, suffix: str, capsys: pytest.CaptureFixture[str]) -> None:
-    target = tmp_path / f"trace{suffix}"
-    assert solve(EASY, EASY, "--trace-file", target) == 0
-    assert [path.name for path in tmp_path.iterdir()] == [target.name]
-    with Image.open(target) as image:
-        assert image.width > 100 and image.height > 100
-        frames = getattr(image, "n_frames", 1)
-        assert frames == (3 if suffix == ".gif" else 1)  # the question, and after 1 and 3 steps
-    assert "after 1 step" not in capsys.readouterr().out
+    for suffix, num_frames in ((".png", 1), (".gif", 3)):  # the question, and after 1 and 3 steps
+        target = tmp_path / f"trace{suffix}"
+        assert solve(EASY, EASY, "--trace-file", target) == 0
+        with Image.open(target) as image:
+            assert image.width > 100 and getattr(image, "n_frames", 1) == num_frames
+    assert len([*tmp_path.iterdir()]) == 2 and "after 1 step" not in capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("oracle")
@@ -206,13 +192,6 @@ def test_answers_before_an_interrupt_are_kept(
     assert solve(EASY, EASY, EASY, "--out", tmp_path / "answers") == 130
     assert (tmp_path / "answers").read_text().count("\n") == 2
     assert re.search(rf"\b2\b.*\b3\b.*{tmp_path / 'answers'}", caplog.text)
-
-
-@pytest.mark.slow
-def test_a_notebooks_backend_does_not_matter(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "serrm.cli", "solve", EASY, "--trace-file", str(tmp_path / "trace.png")]
-    environment = os.environ | {"MPLBACKEND": "module://not_installed.backend"}
-    assert subprocess.run(command, env=environment, capture_output=True, check=False).returncode == 0
 
 
 @pytest.mark.slow
