@@ -7,9 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from serrm.drawing.puzzles import DrawnPuzzle
 from serrm.drawing.scenes import read_scene
-from serrm.puzzles.arc.grids import decode
 from serrm.puzzles.sudoku.data import TEXT as SUDOKU_TEXT
 from serrm.scoring.predictions import PREDICTIONS
 from tests.references import EXAMPLE, write_examples
@@ -21,7 +19,6 @@ PUZZLE = {
     "test": [{"input": [[6, 7]], "output": [[7], [6]]}, {"input": [[8]], "output": [[9]]}],
 }
 CHALLENGE = {"train": PUZZLE["train"], "test": [{"input": test["input"]} for test in PUZZLE["test"]]}
-SOLUTION = [test["output"] for test in PUZZLE["test"]]
 
 
 @pytest.fixture
@@ -48,42 +45,6 @@ def test_a_puzzle_is_found_by_its_number_and_its_answer_computed_where_the_file_
             assert np.array_equal(puzzle.question, SUDOKU_TEXT.read(SUDOKUS[1][0]))
             assert (puzzle.answer is not None) == (has_answer or path.suffix == ".csv")
     assert np.array_equal(puzzle.answer, SUDOKU_TEXT.read(SUDOKUS[1][1]))
-
-
-def grids_of(puzzle: DrawnPuzzle) -> list[Any]:
-    return [None if grid is None else decode(grid, 30).tolist() for grid in (puzzle.question, puzzle.answer)]
-
-
-def test_arc_puzzles_without_names_are_one_scene_each(write: Any) -> None:
-    other = {"train": [{"input": [[3]], "output": [[4]]}], "test": [{"input": [[5]]}]}
-    lines = "".join(f"{json.dumps(puzzle)}\n" for puzzle in (PUZZLE, other))
-    for path in (write("two.json", [PUZZLE, other]), write("two.jsonl", lines)):
-        first, second = (read_scene(path, number) for number in (1, 2))
-        assert [len(scene.puzzles) for scene in (first, second)] == [2, 1]
-        assert grids_of(second.demonstrations[0]) == [[[3]], [[4]]]
-        assert second.title == f"{path.name}: puzzle 2"
-        with pytest.raises(ValueError, match="there is no puzzle 3, only 2"):
-            read_scene(path, 3)
-
-
-def test_arc_puzzles_of_every_layout_are_the_same_scene(write: Any) -> None:
-    challenges = write("x_challenges.json", {"other": CHALLENGE, "abc": CHALLENGE})
-    assert [grids_of(puzzle)[1] for puzzle in read_scene(challenges).puzzles] == [None, None]
-    write("x_solutions.json", {"other": SOLUTION, "abc": SOLUTION})
-    arckit = write("both.json", {"train": {"other": PUZZLE}, "eval": {"abc": PUZZLE}})
-    scenes = [
-        read_scene(challenges, name="abc"),
-        read_scene(challenges, 2),
-        read_scene(write("abc.json", PUZZLE)),
-        read_scene(arckit, name="abc"),
-    ]
-    for scene in scenes:
-        assert [grids_of(puzzle) for puzzle in scene.demonstrations] == [
-            [*pair.values()] for pair in PUZZLE["train"]
-        ]
-        assert [grids_of(puzzle) for puzzle in scene.puzzles] == [[*pair.values()] for pair in PUZZLE["test"]]
-    titles = [scene.title for scene in scenes]
-    assert titles == ["x_challenges.json: abc", "x_challenges.json: abc", "abc", "both.json: abc"]
 
 
 def test_predictions_have_a_trace(tmp_path: Path) -> None:

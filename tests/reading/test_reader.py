@@ -49,26 +49,19 @@ def numbers_of(questions: Any) -> list[list[int]]:
     ("value", "num"),
     [
         (NUMBERS, 4),
-        (NUMBERS.reshape(-1, 9, 9), 4),
         (NUMBERS.reshape(2, 2, 9, 9), 4),
-        (NUMBERS[0], 1),
         (GRID, 1),
-        (NUMBERS.astype(np.float32), 4),
         (np.where(NUMBERS == 0, np.nan, NUMBERS), 4),
         (np.array(NULLS, dtype=object), 1),
-        ([[np.int64(cell) for cell in row] for row in GRID], 1),
         (NULLS, 1),
-        (torch.from_numpy(NUMBERS), 4),
         ([torch.from_numpy(grid) for grid in NUMBERS], 4),
         ((grid for grid in NUMBERS), 4),
         ([[str(cell or "") for cell in row] for row in GRID.tolist()], 1),
         (["".join(map(str, row)) for row in GRID.tolist()], 1),
-        (LINES, 4),
         (np.array(LINES), 4),
         ([LINES[0], GRID.tolist()], None),
-        ({"puzzles": LINES}, 4),
         ({"quizzes": NUMBERS, "solutions": ANSWERS, "source": "a"}, 4),
-        ({"question": LINES[:2], "answer": [None, TEXT.format(PUZZLES[1].answer)]}, 2),  # type: ignore[arg-type]
+        ({"question": LINES[:2], "answer": [None, TEXT.format((ANSWERS[1] + 1).astype(np.uint8))]}, 2),
         ({"question": LINES[0], "solution": float("nan"), "id": 3, "variant": "Sudoku"}, 1),
         (f"{LINES[0]}\n".encode(), 1),
     ],
@@ -78,18 +71,12 @@ def test_values_of_every_shape_and_kind(value: Any, num: int | None) -> None:
     assert numbers_of(questions_of(value)) == expected
 
 
-def test_tables_of_pyarrow() -> None:
-    table = pytest.importorskip("pyarrow").table({"puzzle": LINES, "solution": [None] * 4})
-    assert numbers_of(questions_of(table)) == NUMBERS.tolist()
-
-
-def test_tables_of_pandas() -> None:
+def test_tables_of_pandas_and_pyarrow() -> None:
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"puzzle": LINES, "rating": [1, 2, pandas.NA, 4], "solution": [np.nan] * 4})
-    assert numbers_of(questions_of(frame)) == numbers_of(questions_of(frame["puzzle"])) == NUMBERS.tolist()
-    assert numbers_of(questions_of([[cell or pandas.NA for cell in row] for row in GRID.tolist()])) == [
-        NUMBERS[0].tolist()
-    ]
+    table = pytest.importorskip("pyarrow").table({"puzzle": LINES, "solution": [None] * 4})
+    for value in (frame, frame["puzzle"], table):
+        assert numbers_of(questions_of(value)) == NUMBERS.tolist()
     with pytest.raises(ValueError, match="two columns"):
         list(questions_of(pandas.DataFrame([LINES[:2]], columns=["puzzle", "puzzle"])))
 
@@ -99,30 +86,20 @@ def test_tables_of_pandas() -> None:
     [
         np.full((9, 9), 0.5),
         np.full((9, 9), 10),
-        np.full((9, 9), -2),
         np.zeros((9, 8)),
-        np.zeros((6, 10)),
         [[True] * 9] * 9,
-        [[*range(9)]] * 8,
         [*NULLS[:8], [0] * 9],
         7,
         None,
         [],
-        {},
-        {1, 2},
         {(0, 0): 5, (0, 1): 0},
         [[[[[[[[[[[[1]]]]]]]]]]]],
-        np.stack([NUMBERS.reshape(-1, 9, 9), ANSWERS.reshape(-1, 9, 9)]),
         list(zip(NUMBERS, ANSWERS, strict=True)),
         {"input": LINES[0], "solution": LINES[1]},
-        {"first": LINES[0], "second": LINES[1]},
         {"puzzle": LINES[0], "constraints": ["diagonal"]},
-        {"puzzle": LINES[0], "cages": [[1, 2], [3, 4]]},
         {"puzzle": LINES, "answer": LINES[:3]},
-        [{"input": [[1]], "output": [[2]]}],
         {"train": [{"input": [[1]], "output": [[2]]}]},
         {"train": [], "test": [{"input": [[10]]}]},
-        {"train": [{"input": [[1]]}], "test": [{"input": [[1]]}]},
         {"train": [], "test": [{"input": [[1]], "outptu": [[1]]}]},
         torch.zeros(9, 9, device="meta"),
     ],
@@ -134,17 +111,14 @@ def test_other_values_are_one_line(value: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "value", ["[1, 2", "[" * 100_000, f"[{'9' * 5000}]", '{"a": ' * 900 + "1" + "}" * 900]
+    "text",
+    ["[1, 2", "[" * 100_000, f"[{'9' * 5000}]", f'{{"puzzle": "{LINES[0]}", "puzzle": "{LINES[1]}"}}'],
+    ids=["open", "deep", "a large number", "a key twice"],
 )
-def test_bad_json_is_one_error_with_its_place(value: str) -> None:
-    with pytest.raises(ValueError, match=r"^input: puzzle") as raised:
-        read_text(value, "input")
+def test_bad_json_is_one_error_with_its_place(text: str) -> None:
+    with pytest.raises(ValueError, match=r"^input: .*puzzle") as raised:
+        read_text(text, "input")
     assert "\n" not in str(raised.value) and len(str(raised.value)) < 400
-
-
-def test_a_key_that_occurs_twice_loses_no_puzzle() -> None:
-    with pytest.raises(ValueError, match="twice"):
-        read_text(f'{{"puzzle": "{LINES[0]}", "puzzle": "{LINES[1]}"}}', "input")
 
 
 def test_an_array_of_sixteen_rows_is_one_grid_or_sixteen() -> None:
@@ -167,14 +141,6 @@ def answers_by_name(questions: list[Question]) -> dict[str, list[Any]]:
     return answers
 
 
-def test_the_tests_of_arc_tasks_come_with_their_demonstrations() -> None:
-    first, second = read_text(json.dumps(ARC, indent=1), "input", "name")
-    assert (first.task, first.name, first.answer) == ("arc", "name", None)
-    assert first.cells.tolist() == [[1, 2], [3, 0]]
-    assert second.answer is not None and second.answer.tolist() == [[6]]
-    assert [pair.answer.tolist() for pair in second.demonstrations] == [[[2, 2]]]
-
-
 @pytest.mark.parametrize("ending", ["", ".gz", ".zip"])
 def test_the_files_of_kaggle_in_a_folder_or_an_archive(ending: str, tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
@@ -189,8 +155,10 @@ def test_the_files_of_kaggle_in_a_folder_or_an_archive(ending: str, tmp_path: Pa
                 file.write_bytes({"": bytes, ".gz": gzip.compress}[ending](json.dumps(value).encode()))
     assert answers_by_name(read_file(tmp_path / "folder")) == KAGGLE_ANSWERS
     assert answers_by_name(read_file(tmp_path / "all.zip")) == KAGGLE_ANSWERS
-    one = answers_by_name(read_file(tmp_path / "folder" / f"x_challenges.json{ending}"))
-    assert one == {name: KAGGLE_ANSWERS[name] for name in ("aa", "bb")}
+    one = read_file(tmp_path / "folder" / f"x_challenges.json{ending}")
+    assert answers_by_name(one) == {name: KAGGLE_ANSWERS[name] for name in ("aa", "bb")}
+    assert {question.task for question in one} == {"arc"}
+    assert [pair.answer.tolist() for pair in one[0].demonstrations] == [[[2, 2]]]
     for path in (tmp_path / "folder").glob("x_solutions*"):
         path.write_bytes(json.dumps({"aa": [[[7]], [[8]]]}).encode())
     with pytest.raises(ValueError, match=r"x_solutions\.json.*\bbb$"):
@@ -259,15 +227,12 @@ def nested(depth: int) -> bytes:
         gzip.compress(b"x", mtime=0)[:-9],
         b"PK\x03\x04nothing",
         b"PAR1" * 20,
-        b"\x00" * 50,
         b"\x93NUMPY",
-        b"%PDF-1.4",
         b"BZh91AY&SY",
-        b"\xfd7zXZ\x00" + bytes(range(128, 256)),
         nested(4),
         "5\xfc.".encode("latin-1"),
     ],
-    ids=range(10),
+    ids=range(7),
 )
 def test_binary_content_is_one_line(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(content)
@@ -288,13 +253,9 @@ def test_what_unpacks_to_more_than_the_limit_is_refused_in_time(tmp_path: Path) 
 
 LARGE = {
     "signs": "." * 99_000,
-    "words": "5 " * 49_000,
     "lines": "x\n" * 49_000,
     "dashes": ("-" * 999 + "x\n") * 99,
-    "spaces": (" " * 30 + "\n") * 3_000,
-    "headings": "Grid 01\n" * 12_000,
     "quotes": 'puzzle\n"' + "x\n" * 49_000,
-    "objects": '{"a": 1}\n' * 11_000,
     "brackets": '[["a"],' * 14_000,
 }
 
@@ -305,24 +266,6 @@ def test_the_time_of_a_refusal_is_linear(name: str) -> None:
     with pytest.raises(ValueError, match="text"):
         read_text(LARGE[name], "text")
     assert time.process_time() - start < 2
-
-
-def test_arguments_are_puzzles_files_folders_or_standard_input(tmp_path: Path) -> None:
-    file, folder = tmp_path / "puzzles.txt", tmp_path / "folder"
-    file.write_bytes(f"{LINES[0]}\n".encode())
-    folder.mkdir()
-    (folder / "abc.json").write_text(json.dumps(ARC))
-    questions = read_arguments([LINES[1], str(file), "-", str(folder)], lambda: f"\n{LINES[2]}\n".encode())
-    assert [question.place for question in questions] == [
-        "argument 1",
-        f"{file}:1",
-        "standard input:2",
-        *(f"{folder / 'abc.json'}: puzzle test {number}" for number in (1, 2)),
-    ]
-    assert questions[-1].name == "abc"
-    (folder / "abc.json").unlink()
-    with pytest.raises(ValueError, match="folder: "):
-        read_file(folder)
 
 
 @pytest.mark.parametrize("name", ["notes.txt", "folder/notes", "../puzzles.csv.gz"])
