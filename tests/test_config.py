@@ -2,11 +2,12 @@
 
 import copy
 import importlib
+import json
 import re
 import shutil
-import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from serrm.models.families import FAMILIES
 from serrm.puzzles.task import Alphabet
 from serrm.puzzles.tasks import TASKS
 from serrm.training.schedules import SCHEDULES
+from tests.repository import git
 
 ROOT = Path(__file__).parents[1]
 PROFILES = sorted(path.stem for path in (ROOT / "profiles").glob("*.yaml"))
@@ -50,9 +52,15 @@ ABLATIONS = {
 }
 
 
+@cache
+def profile_data(profile: str) -> Any:
+    return yaml.safe_load((ROOT / "profiles" / f"{profile}.yaml").read_text())
+
+
 def plain(profile: str = "laptop") -> dict[str, Any]:
-    """A profile as plain data, without YAML's aliases."""
-    return copy.deepcopy(yaml.safe_load((ROOT / "profiles" / f"{profile}.yaml").read_text()))
+    """A profile as plain data, to be changed."""
+    params: dict[str, Any] = json.loads(json.dumps(profile_data(profile)))  # without YAML's aliases
+    return params
 
 
 def refusal(params: Any) -> str:
@@ -97,22 +105,17 @@ def test_every_run_of_every_profile_composes_and_builds(profile: str) -> None:
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-def test_setting_a_parameter_by_dvc_changes_one_line(profile: str, tmp_path: Path) -> None:
+def test_setting_a_parameter_by_dvc_changes_its_line_alone(profile: str, tmp_path: Path) -> None:
     before, params = (ROOT / "profiles" / f"{profile}.yaml").read_text(), plain(profile)
     (data_set, recipes), run = next(iter(params["recipes"].items())), next(iter(params["runs"]))
     model = next(iter(recipes))
     number = next(key for key, value in recipes[model].items() if isinstance(value, int | float))
-    for key in (
-        f"models.{model}.layers",
-        f"recipes.{data_set}.{model}.{number}",
-        f"data_sets.{data_set}.evaluate.batch_size",
-        f"runs.{run}.seed",
-    ):
-        file = tmp_path / "params.yaml"
-        file.write_text(before)
-        apply_overrides(str(file), [f"{key}=7"])
-        changed = [line for line in file.read_text().splitlines() if line not in before.splitlines()]
-        assert len(changed) == 1 and len(file.read_text().splitlines()) == len(before.splitlines()), key
+    keys = f"models.{model}.layers", f"recipes.{data_set}.{model}.{number}", f"runs.{run}.seed"
+    (tmp_path / "params.yaml").write_text(before)
+    apply_overrides(str(tmp_path / "params.yaml"), [f"{key}=777" for key in keys])
+    lines = before.splitlines(), (tmp_path / "params.yaml").read_text().splitlines()
+    changed = [new for old, new in zip(*lines, strict=True) if old != new]
+    assert len(changed) == len(keys) and all("777" in line for line in changed)
 
 
 def test_the_seed_of_a_run_can_be_swept_and_its_name_is_a_label() -> None:
@@ -130,7 +133,7 @@ def test_the_seed_of_a_run_can_be_swept_and_its_name_is_a_label() -> None:
     ("key", "value"),
     [
         ("model", "hrm"),
-        ("init", "laptop/runs/sudoku-trm-s0"),
+        ("init", "laptop/runs/maze-trm-s0"),  # the checkpoint of seed 0
         ("changes", {"train.steps": 9, "model.width": 96}),
         ("changes", {"train.steps": 8}),
         ("changes", {}),
@@ -138,40 +141,14 @@ def test_the_seed_of_a_run_can_be_swept_and_its_name_is_a_label() -> None:
 )
 def test_runs_of_a_variant_differ_in_the_seed_alone(key: str, value: Any) -> None:
     params = plain()
-    run = {"data_set": "maze", "model": "trm", "seed": 0, "init": "random", "changes": {"train.steps": 9}}
-    params["runs"] |= {"maze-short-s0": run, "maze-short-s1": run | {"seed": 1}}
+    run = {"data_set": "maze", "model": "trm", "changes": {"train.steps": 9}}
+    for seed in (0, 1):
+        init = f"laptop/runs/maze-trm-s{seed}"  # each seed may start from the checkpoint of its number
+        params["runs"][f"maze-short-s{seed}"] = run | {"seed": seed, "init": init}
     parse(Params, params, "params.yaml")
     params["runs"]["maze-short-s1"][key] = value
     message = refusal(params)
     assert message.startswith(f"params.yaml: runs.maze-short-s1.{key}") and "maze-short-s0" in message
-
-
-def test_each_seed_may_start_from_the_checkpoint_of_its_number() -> None:
-    params = plain()
-    run = {"data_set": "maze", "model": "trm"}
-    for seed in (0, 1):
-        params["runs"][f"maze-later-s{seed}"] = run | {"seed": seed, "init": f"laptop/runs/maze-trm-s{seed}"}
-    parse(Params, params, "params.yaml")
-    params["runs"]["maze-later-s1"]["init"] = "laptop/runs/maze-trm-s0"
-    assert "runs.maze-later-s1.init: " in refusal(params)
-
-
-def test_a_run_may_have_a_headline_step_of_its_own() -> None:
-    params = plain()
-    params["runs"]["maze-trm-s0"]["changes"] = {"evaluate.headline_steps": 8}
-    settings = parse(Params, params, "params.yaml")
-    assert settings.scoring_settings("maze-trm-s0").evaluate.steps_of_headline == 8
-    assert settings.scoring_settings("maze-hrm-s0").evaluate.steps_of_headline == 16
-    params["runs"]["maze-trm-s0"]["changes"] = {"evaluate.headline_steps": 5}
-    assert refusal(params).startswith(
-        "params.yaml: runs.maze-trm-s0.changes.evaluate.headline_steps: is none of steps"
-    )
-
-
-@pytest.mark.parametrize("of", ["download", "puzzle", "array", "run", "scoring"])
-def test_an_unknown_task_or_run_is_named(of: str) -> None:
-    with pytest.raises(ValueError, match="'nope'"):
-        getattr(PAPER, f"{of}_settings")("nope")
 
 
 @pytest.mark.parametrize("stage", ["download", "choose_puzzles", "build_arrays"])
@@ -190,16 +167,6 @@ def test_an_unknown_key_is_named_wherever_it_stands() -> None:
             changed = plain("ci")
             at(changed, keys)["colour"] = 3
             assert "colour" in refusal(changed), keys
-
-
-@pytest.mark.parametrize("keys", ["runs.maze-trm-s0.model", "data_sets.maze.seed"])
-def test_a_misspelt_required_key_is_named_with_the_right_one(keys: str) -> None:
-    changed = plain("ci")
-    *path, name = keys.split(".")
-    section = at(changed, tuple(path))
-    section[f"{name}x"] = section.pop(name)
-    message = refusal(changed)
-    assert f"{keys}x: " in message and message.endswith(f"{name}?")
 
 
 @pytest.mark.parametrize("value", [None, "hub"])
@@ -221,37 +188,35 @@ NO_LEARNING = "kind: se_rrm cannot learn when to halt"
     ("keys", "value", "named"),
     [
         ("models.trm.width", -1, ""),
-        ("models.trm.train.betas", 3, ""),
         ("recipes.maze.trm.learning_rate", "fast", ""),
-        ("recipes.maze.trm.model.positions", "up", ""),
         (CHANGES, {"train.steps": 0}, ".train.steps"),
-        (CHANGES, {"evaluate.batch_size": 0}, ".evaluate.batch_size"),
         (CHANGES, {"colour": 0}, ".colour"),
         (CHANGES, {"arrays.seed": 7}, ".arrays.seed: "),
-        ("recipes.maze.trm.arrays", {"seed": 7}, ".seed: "),
+        (CHANGES, {"evaluate.headline_steps": 5}, ".evaluate.headline_steps: is none of steps"),
         (CHANGES, {"model.heads": 3}, ".model.heads: width "),
         (CHANGES, {"arrays.num_augmentations": 8}, ".arrays.num_augmentations: a puzzle has at most 7"),
         ("runs.maze-se_rrm-s0.changes", {"train.halting": LEARNED}, f".train.halting.{NO_LEARNING}"),
         ("runs.maze-trm-s0.model", "gru", ""),
-        ("data_sets.maze.puzzles.num_train", "all", ""),
-        ("data_sets.maze.evaluate.steps", [], ""),
-        ("data_sets.chess", {}, ""),
-        ("data_sets.maze.seed", ABSENT, ""),
         ("runs.maze-trm-s0.init", ABSENT, ""),
-        ("models.trm.width", ABSENT, ""),
-        ("recipes.maze.trm.batch_size", ABSENT, ""),
         ("recipes.maze.trm", ABSENT, "runs.maze-trm-s0.model"),
-        ("fidelity.shifted_rope2d", "maybe", ""),
         ("models.trm.family", "gru", f": is none of {', '.join(FAMILIES)} (got 'gru')"),
-        ("models.trm.family", ABSENT, ""),
         ("recipes.maze.trm.optimizer", "sgd", ": is none of adam_atan2, muon, adamw (got 'sgd')"),
         ("recipes.maze.trm.schedule", "step", f": is none of {', '.join(SCHEDULES)}"),
         ("models.se_rrm.positions", "rope2d_shifted", ": is none of rope, rope2d"),
         ("recipes.maze.se_rrm.halting", LEARNED, f".{NO_LEARNING}"),
         ("data_sets.maze.download", {"source": {"kind": "packaged"}}, ".source: "),
+        ("data_sets.maze.download", {"source": {"kind": "mirror"}}, "data_sets.maze.files: "),
+        ("data_sets.maze.files", "sets", ": "),
+        ("data_sets.maze.files", "~/sets", ": "),
         ("data_sets.maze.arrays", {"num_augmentations": 8}, ".num_augmentations: a puzzle has"),
         ("recipes.arc_agi_1.trm.arrays", {"num_augmentations": 999_999}, f".num_augmentations: {ARC}"),
         ("recipes.maze.trm.task_types", None, ": trm learns task types"),
+        ("recipes.maze.trm.steps", True, ""),
+        ("tests", {"mine": {"data_set": "sodoku", "file": "a"}}, ".mine.data_set: 'sodoku' is not an entry"),
+        ("tests", {"mine": {"data_set": "arc_agi_1", "file": "a.json"}}, ".mine.data_set: "),
+        ("tests", {"mine": {"data_set": "maze"}}, ".mine.file: "),
+        ("tests", {"mine": {"data_set": "sudoku", "file": "~/a.csv"}}, ".mine.file: "),
+        ("runs.maze-trm-s0", {"data_set": "maze", "modelx": "trm", "seed": 0, "init": "random"}, ".modelx: "),
     ],
 )
 def test_a_wrong_value_is_named_where_it_stands(keys: str, value: object, named: str) -> None:
@@ -264,75 +229,33 @@ def test_a_wrong_value_is_named_where_it_stands(keys: str, value: object, named:
     assert refusal(params).startswith((f"params.yaml: {full}", f"params.yaml.{full}"))
 
 
-@pytest.mark.parametrize(
-    ("name", "values", "named"),
-    [
-        (
-            "mine",
-            {"data_set": "sodoku", "file": "a.csv"},
-            "tests.mine.data_set: 'sodoku' is not an entry of data_sets",
-        ),
-        ("mine", {"data_set": "arc_agi_1", "file": "a.json"}, "tests.mine.data_set: "),
-        ("mine", {"data_set": "maze"}, "tests.mine.file: "),
-        ("9x9", {"data_set": "sudoku", "file": "a.csv"}, "got '9x9'"),
-        ("mine", {"data_set": "sudoku", "file": "~/a.csv"}, "tests.mine.file: .*got '~/a.csv'"),
-    ],
-)
-def test_a_wrong_test_set_is_named(name: str, values: dict[str, str], named: str) -> None:
-    assert re.search(named, refusal({**plain(), "tests": {name: values}}))
-
-
-@pytest.mark.parametrize(
-    ("source", "files", "named"),
-    [
-        ({"kind": "mirror"}, "data/none", "data_sets.maze.files: .*mirror.*got 'data/none'"),
-        ({"kind": "mirror"}, "~/sets", "data_sets.maze.files: .*got '~/sets'"),
-        ({"kind": "mirror", "root": "sets"}, "sets", "data_sets.maze.download.source.root: "),
-        ({"kind": "hub"}, "sets", "data_sets.maze.files: .*hub.*got 'sets'"),
-        ({"kind": "mirror"}, "sets", ""),
-    ],
-)
-def test_a_folder_of_files_is_given_for_a_mirror_alone(source: Any, files: str, named: str) -> None:
+def test_a_mirror_reads_a_folder_of_files() -> None:
     params = plain()
-    params["data_sets"]["maze"] |= {"files": files, "download": {"source": source}}
-    if named:
-        assert re.search(named, refusal(params))
-    else:
-        assert parse(Params, params, "").download_settings("maze").source.root == Path("sets")
+    params["data_sets"]["maze"] |= {"files": "sets", "download": {"source": {"kind": "mirror"}}}
+    assert parse(Params, params, "").download_settings("maze").source.root == Path("sets")
 
 
 @pytest.mark.parametrize(
-    ("task", "tokens"), [("sudoku", ()), ("maze", (1,)), ("arc_agi_1", (1,)), ("arc_agi_2", (1,))]
-)
-def test_special_tokens_in_answers_are_all_except_padding_and_the_blank_to_fill(
-    task: str, tokens: tuple[int, ...]
-) -> None:
-    assert TASKS[task].special_in_answers(9) == tokens
-
-
-@pytest.mark.parametrize(
-    ("special", "model", "named"),
+    ("special", "symbols", "planes", "named"),
     [
-        ((0, 1, 3), {"symbols": "untied", "planes": "usual"}, "recipes.maze.se_rrm.model.planes"),
-        ((0, 1, 3), {"symbols": "tied", "planes": "all"}, "recipes.maze.se_rrm.model.symbols"),
-        ((0, 1, 3), {"symbols": "untied", "planes": "all"}, ""),
-        ((0, 1), {"symbols": "tied", "planes": "usual"}, "recipes.maze.se_rrm.model.planes"),
-        ((0,), {"symbols": "tied", "planes": "usual"}, ""),
-        ((0,), {"symbols": "tied", "planes": "all"}, ""),
+        ((0, 1, 3), "untied", "usual", "planes"),
+        ((0, 1, 3), "tied", "all", "symbols"),
+        ((0, 1, 3), "untied", "all", ""),
+        ((0, 1), "tied", "usual", "planes"),
+        ((0,), "tied", "usual", ""),
     ],
 )
 def test_planes_and_tied_symbols_that_do_not_fit_an_alphabet_are_refused(
-    special: tuple[int, ...], model: dict[str, str], named: str, monkeypatch: pytest.MonkeyPatch
+    special: tuple[int, ...], symbols: str, planes: str, named: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = replace(TASKS["maze"], alphabet=lambda side: Alphabet(6, special))
     monkeypatch.setitem(TASKS, "maze", other)
     params = plain()
-    params["runs"] = {name: run for name, run in params["runs"].items() if run["data_set"] == "maze"}
-    for recipe in params["recipes"]["maze"].values():
-        recipe.setdefault("model", {})
-    params["recipes"]["maze"]["se_rrm"]["model"] |= model
+    params["runs"] = {"maze-se_rrm-s0": params["runs"]["maze-se_rrm-s0"]}
+    params["recipes"]["maze"]["se_rrm"].setdefault("model", {}).update(symbols=symbols, planes=planes)
     if named:
-        assert f"{named}: does not fit maze, whose special tokens are " in refusal(params)
+        text = f"recipes.maze.se_rrm.model.{named}: does not fit maze, whose special tokens are "
+        assert text in refusal(params)
     else:
         parse(Params, params, "params.yaml")
 
@@ -375,13 +298,8 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     shutil.copytree(ROOT / "profiles", tmp_path / "profiles")
     shutil.copy(ROOT / "profiles" / "laptop.yaml", tmp_path / "params.yaml")
     monkeypatch.chdir(tmp_path)
-    commit("init", "-q")
+    git("init", "-q")
     return tmp_path
-
-
-def commit(*command: str) -> None:
-    identity = ("-c", "user.name=a", "-c", "user.email=a@example.org")
-    subprocess.run(["git", *identity, *command], check=True, capture_output=True)
 
 
 def test_use_puts_a_profile_in_place_and_loses_no_edit(
@@ -395,8 +313,8 @@ def test_use_puts_a_profile_in_place_and_loses_no_edit(
     assert main(["use", "laptop"]) == 1
     assert params.read_text() == edited
     assert "params.yaml" in (message := capsys.readouterr().err) and message.count("\n") == 1
-    commit("add", ".")
-    commit("commit", "-qm", "an experiment")
+    git("add", ".")
+    git("commit", "-qm", "an experiment")
     assert main(["use", "laptop"]) == 0, "what stands in a commit is not lost"
     (project / "profiles" / "mine.yaml").write_text(edited.replace("profile: ci", "profile: mine"))
     assert main(["use", "mine"]) == 0, "a file of one's own is a profile"
@@ -446,22 +364,3 @@ def test_several_data_sets_of_a_task_stand_side_by_side() -> None:
     assert sides == [8, 11]
     large["task"] = "labyrinth"
     assert refusal(params).startswith("params.yaml: data_sets.maze_11.task: 'labyrinth' is not a task")
-
-
-@pytest.mark.parametrize(
-    ("keys", "value", "name"),
-    [
-        (("recipes", "sudoku", "se_rrm", "learning_rate"), True, "recipes.sudoku.se_rrm.learning_rate"),
-        (("recipes", "sudoku", "se_rrm", "steps"), True, "recipes.sudoku.se_rrm.steps"),
-        (("fidelity", "shifted_rope2d"), 1, "fidelity.shifted_rope2d"),
-        (("runs", "sudoku-se_rrm-s0.5"), {"data_set": "sudoku", "model": "se_rrm", "seed": 0}, "letters"),
-    ],
-)
-def test_booleans_are_no_numbers_and_names_have_a_rule(keys: tuple[str, ...], value: Any, name: str) -> None:
-    params = plain()
-    section = params
-    for key in keys[:-1]:
-        section = section[key]
-    section[keys[-1]] = value
-    with pytest.raises(ValueError, match=name):
-        parse(Params, params, "params.yaml")
