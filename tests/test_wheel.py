@@ -53,10 +53,10 @@ def unpacked(wheel: Path) -> Path:
 def python(unpacked: Path, *arguments: str) -> str:
     """What Python prints that finds serrm in the wheel alone."""
     environment = {**os.environ, "PYTHONPATH": str(unpacked), "PYTHONSAFEPATH": "1"}
-    command = [sys.executable, *arguments]
     done = subprocess.run(
-        command, cwd=unpacked.parent, env=environment, capture_output=True, text=True, check=False
-    )
+        [sys.executable, *arguments],
+        cwd=unpacked.parent, env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -86,9 +86,5 @@ print(serrm.load("sudoku", device="cpu").solve("1.3.34...14...21", budget=32)[0]
     file, version, num_tables = first.split()
     assert Path(file).is_relative_to(unpacked) and version == VERSION and int(num_tables) > 0
     assert (script, answer) == ("serrm.cli:main", "1234341221434321")
-
-
-def test_the_command_of_an_installed_package_works(unpacked: Path) -> None:
     command = "import sys; from serrm.cli import main; sys.exit(main(sys.argv[1:]))"
     assert VERSION in python(unpacked, "-c", command, "--version")
-    assert "solve" in python(unpacked, "-c", command, "--help")
