@@ -10,9 +10,7 @@ import torch
 from torch import Tensor
 
 import serrm
-from serrm.models.build import build_model
 from tests.compiling import apart
-from tests.conftest import MakeSettings
 
 PAGE = Path(__file__).parents[1] / "docs" / "api.md"
 
@@ -58,10 +56,3 @@ def test_the_exported_program_of_the_page_takes_any_number_of_puzzles(to_onnx: b
         pytest.importorskip("onnxscript", reason="needs onnx and onnxscript, which no extra installs")
     found, expected = apart(partial(exported_and_predicted, to_onnx=to_onnx))
     torch.testing.assert_close(found, expected, rtol=0, atol=1e-3)
-
-
-def test_a_model_without_a_generator_is_refused(make_settings: MakeSettings) -> None:
-    with pytest.raises(TypeError, match="generator"):
-        build_model(make_settings(), 6)  # type: ignore[call-arg]
-    model = build_model(make_settings(), 6, torch.Generator().manual_seed(0))
-    assert all(weight.std() > 0 for weight in model.parameters() if weight.numel() > 1)

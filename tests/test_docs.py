@@ -8,15 +8,12 @@ from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pytest
-import yaml
 from typer.main import get_command
 
 from serrm.cli import app
-from serrm.training.losses import LOSSES, Stablemax
-from serrm.training.optimizers import OPTIMIZERS, AdamAtan2Settings
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
@@ -48,12 +45,15 @@ def broken(page: Path) -> Iterator[str]:
             yield f"{path}#{anchor}"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+
+
+@each_page
 def test_links_lead_somewhere(page: Path) -> None:
     assert list(broken(page)) == []
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+@each_page
 def test_commands_and_their_options_exist(page: Path) -> None:
     text, commands = page.read_text(), getattr(get_command(app), "commands", {})
     assert set(COMMAND.findall(text)) <= commands.keys()
@@ -79,17 +79,8 @@ def committed_text() -> str:
     """
     paths = [*(ROOT / "reports").glob("*/tables/*"), *(ROOT / "docs" / "experiments").rglob("*.csv")]
     paths += (ROOT / "reports" / "studies").rglob("*.csv")
-    grep = [
-        "git",
-        "grep",
-        "-h",
-        "",
-        "HEAD",
-        "--",
-        "reports/*/tables/*",
-        "*/studies/*.csv",
-        "docs/experiments/*.csv",
-    ]
+    places = "reports/*/tables/*", "*/studies/*.csv", "docs/experiments/*.csv"
+    grep = ["git", "grep", "-h", "", "HEAD", "--", *places]
     done = subprocess.run(grep, cwd=ROOT, capture_output=True, text=True, check=False)
     return "\n".join([done.stdout, *(path.read_text() for path in paths)]).replace("–", "-")
 
@@ -104,7 +95,7 @@ def packaged_scores() -> set[str]:
     }
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+@each_page
 def test_scores_with_intervals_stand_in_committed_files(page: Path) -> None:
     scores = {score.replace("–", "-") for score in SCORE.findall(page.read_text())}
     missing = {score for score in scores if score not in committed_text()} - packaged_scores()
@@ -114,27 +105,6 @@ def test_scores_with_intervals_stand_in_committed_files(page: Path) -> None:
 def test_the_reference_of_params_is_up_to_date() -> None:
     script: dict[str, Any] = runpy.run_path(str(ROOT / "docs" / "params_reference.py"))
     assert (ROOT / "docs" / "params.md").read_text() == script["page"](), "run `make docs`"
-
-
-def test_the_reference_lists_the_settings_of_own_losses_and_optimisers(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    class Focal(Stablemax):
-        kind: Literal["focal"] = "focal"  # type: ignore[assignment]
-        gamma: float = 2.0
-        """Power of the factor."""
-
-    class Own(AdamAtan2Settings):
-        kind: Literal["own"] = "own"  # type: ignore[assignment]
-        mixture: float = 0.9
-        """Share of the mean."""
-
-    monkeypatch.setitem(LOSSES, "focal", Focal)
-    monkeypatch.setitem(OPTIMIZERS, "own", Own)
-    text = runpy.run_path(str(ROOT / "docs" / "params_reference.py"))["page"]()
-    assert "| `loss.gamma` |" in text
-    assert "| `optimizer.mixture` |" in text
-    assert text.count("| `loss.kind` |") == text.count("| `optimizer.kind` |") == 1
 
 
 def test_the_model_card_has_the_numbers_of_the_provenance() -> None:
@@ -152,8 +122,3 @@ def test_the_model_card_has_the_numbers_of_the_provenance() -> None:
     assert f"sha256 {provenance['sha256'][:8]}…{provenance['sha256'][-4:]}" in card
     assert f"{config['parameters']:,} parameters" in card
     assert f"{config['training']['steps']:,} steps" in card
-
-
-def test_the_citation_file_is_yaml_with_what_it_needs() -> None:
-    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
-    assert citation.keys() >= {"cff-version", "message", "title", "authors"}

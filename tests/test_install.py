@@ -27,7 +27,6 @@ def install() -> ModuleType:
         ("global.index-url='https://one/simple'", ["--index-url", "https://one/simple"]),
         # A variable of the environment wins, wherever it stands in the list.
         (":env:.index-url='https://two'\nglobal.index-url='https://one'", ["--index-url", "https://two"]),
-        ("install.index-url='https://two'\nglobal.index-url='https://one'", ["--index-url", "https://two"]),
         (
             r"global.extra-index-url='\nhttps://user:p=1@one\nfile:///two'",
             ["--extra-index-url", "https://user:p=1@one", "--extra-index-url", "file:///two"],
@@ -36,7 +35,6 @@ def install() -> ModuleType:
         ("global.constraint='a.txt b.txt'", ["--constraint", "a.txt", "--constraint", "b.txt"]),
         ("global.trusted-host='one'", ["--allow-insecure-host", "one"]),
         ("global.no-index='yes'", ["--no-index"]),
-        ("global.no-index='false'", []),
         ("download.no-index='true'\nwheel.find-links='/x'\nglobal.timeout='60'", []),
     ],
 )
@@ -45,16 +43,11 @@ def test_uv_gets_what_pip_knows_about_sources(install: ModuleType, listing: str,
     assert options == ["--index-strategy", "unsafe-best-match", *expected] and variables == {}
 
 
-def test_uv_gets_pips_certificates(install: ModuleType) -> None:
-    assert install.for_uv("global.cert='/own.crt'")[1] == {"SSL_CERT_FILE": "/own.crt"}
-
-
 @pytest.mark.parametrize(
     ("failing", "expected", "code"),
     [
         ((), ["pip uv", "uv"], 0),
         (("pip uv",), ["pip uv", "pip pip", "pip"], 0),
-        (("uv",), ["pip uv", "uv", "pip pip", "pip"], 0),
         (("uv", "pip pip"), ["pip uv", "uv", "pip pip", "pip"], 0),
         (("uv", "pip"), ["pip uv", "uv", "pip pip", "pip"], 1),
     ],
@@ -65,7 +58,6 @@ def test_pip_installs_where_uv_fails(
     expected: list[str],
     code: int,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
 ) -> None:
     called = []
 
@@ -78,6 +70,4 @@ def test_pip_installs_where_uv_fails(
         return subprocess.CompletedProcess(command, int(name in failing))
 
     monkeypatch.setattr(subprocess, "run", run)
-    assert install.main(["pipeline", "dev"]) == code
-    assert called == expected
-    assert ("pip goes on" in capsys.readouterr().err) == bool(failing)
+    assert (install.main(["pipeline", "dev"]), called) == (code, expected)

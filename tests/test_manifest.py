@@ -1,24 +1,18 @@
 """A data directory appears whole or not at all; a hash and a manifest describe its files."""
 
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from serrm.core.files import (
-    Origin,
-    new_directory,
-    remove_directory,
-    write_manifest,
-)
-from tests.hashing import data_hash
+from serrm.arrays.build import build_grid_arrays
+from serrm.core.files import Origin, new_directory, new_file, remove_directory, write_manifest
+from tests.conftest import MakePath
 from tests.references import read_manifest
-
-NAMES = st.sampled_from(["a.csv", "b.csv", "sub/a.csv", "sub/c d.json", "x/y/z"])
-TREES = st.dictionaries(NAMES, st.binary(max_size=20), max_size=5)
+from tests.training.running import files_limited
 
 
 def write_tree(directory: Path, tree: dict[str, bytes]) -> Path:
@@ -26,17 +20,6 @@ def write_tree(directory: Path, tree: dict[str, bytes]) -> Path:
         (directory / name).parent.mkdir(parents=True, exist_ok=True)
         (directory / name).write_bytes(content)
     return directory
-
-
-@settings(max_examples=50)
-@given(first=TREES, second=TREES)
-def test_data_hash_is_equal_exactly_for_equal_trees(
-    tmp_path_factory: pytest.TempPathFactory, first: dict[str, bytes], second: dict[str, bytes]
-) -> None:
-    one = write_tree(tmp_path_factory.mktemp("one"), first)
-    # The order in which files are made must not matter.
-    other = write_tree(tmp_path_factory.mktemp("other"), dict(reversed(second.items())))
-    assert (data_hash(one) == data_hash(other)) == (first == second)
 
 
 def test_new_directory_takes_the_place_of_an_older_one(tmp_path: Path) -> None:
@@ -96,16 +79,33 @@ def test_remove_directory_clears_the_rest_of_a_killed_removal(
     assert list(tmp_path.iterdir()) == []
 
 
-def make_raw(directory: Path) -> Path:
-    write_tree(directory, {"a.csv": b"1,2", "sub/b.json": b"{}"})
-    write_manifest(directory, "hub", 3, {"a.csv": Origin("https://x", "c0"), "sub/b.json": Origin("made")})
-    return directory
-
-
 def test_manifest_says_what_there_is_and_where_it_comes_from(tmp_path: Path) -> None:
-    manifest = read_manifest(make_raw(tmp_path))
+    write_tree(tmp_path, {"a.csv": b"1,2", "sub/b.json": b"{}"})
+    write_manifest(tmp_path, "hub", 3, {"a.csv": Origin("https://x", "c0"), "sub/b.json": Origin("made")})
+    manifest = read_manifest(tmp_path)
     assert (manifest.kind, manifest.seed) == ("hub", 3)
     records = [(record.name, record.num_bytes, record.origin, record.revision) for record in manifest.files]
     assert records == [("a.csv", 3, "https://x", "c0"), ("sub/b.json", 2, "made", None)]
     # sha256 of the two characters {}
     assert manifest.files[1].sha256 == "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"
+
+
+def test_threads_that_write_one_file_at_once_leave_it_whole(tmp_path: Path) -> None:
+    together = threading.Barrier(8)
+
+    def write(text: str) -> None:
+        with new_file(tmp_path / "file") as partial:
+            partial.write_text(text)
+            together.wait()
+
+    texts = [str(number) * 10**5 for number in range(8)]
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(write, texts))
+    assert (tmp_path / "file").read_text() in texts and len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_full_disk_leaves_no_arrays(make_arrays: MakePath, tmp_path: Path) -> None:
+    puzzles = make_arrays(side=9).parent
+    with pytest.raises(OSError, match=rf"File too large: '{tmp_path}/arrays/"), files_limited(700):
+        build_grid_arrays(puzzles, tmp_path / "arrays", task="sudoku", seed=0)
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []

@@ -1,12 +1,10 @@
 """Off a terminal a line every 15 seconds, on one a bar, and neither where there is nothing to show."""
 
-import io
 import logging
-import sys
 
 import pytest
 
-from serrm.core.progress import progress_bar, with_progress
+from serrm.core.progress import progress_bar
 
 
 def lines(caplog: pytest.LogCaptureFixture) -> list[str]:
@@ -29,14 +27,3 @@ def test_a_line_comes_every_fifteen_seconds_and_not_before(
             seen.append(len(lines(caplog)))
     assert seen == [0] * 14 + [1] * 15 + [2] * 11
     assert lines(caplog)[0] == "sudoku-se_rrm-s0: 150/660 step [00:15<00:51, loss 0.41]"
-
-
-def test_on_a_terminal_there_is_a_bar_and_no_line(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level(logging.INFO)
-    screen = io.StringIO()
-    monkeypatch.setattr(screen, "isatty", lambda: True)
-    monkeypatch.setattr(sys, "stderr", screen)
-    assert list(with_progress(range(3), "9x9 puzzles", 3)) == [0, 1, 2]
-    assert "9x9 puzzles: 100%" in screen.getvalue() and lines(caplog) == []
