@@ -61,9 +61,14 @@ def refused(capsys: pytest.CaptureFixture[str], code: int, *arguments: Any) -> s
     return captured.err
 
 
-def test_a_sudoku_in_the_terminal(sudokus: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    text = shown(capsys, sudokus, "--number", 2, "--answer")
-    assert " 1 . │ 3 .      1 2 │ 3 4 \n" in text
+def test_a_sudoku_and_its_answer_in_the_terminal(
+    sudokus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The answer is computed where the file has none."""
+    plain = tmp_path / "plain.txt"
+    plain.write_text(f"{SUDOKU}\n" * 2)
+    for path in (sudokus, plain):
+        assert " 1 . │ 3 .      1 2 │ 3 4 \n" in shown(capsys, path, "--number", 2, "--answer")
     assert shown(capsys, sudokus).startswith("puzzles.csv: puzzle 1\n")
 
 
