@@ -7,12 +7,12 @@ The variants of a profile, the experiments of a sweep and the two sides of `serr
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isnan
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from serrm.comparing.changes import NUM_CHANGES, not_seeds, seeds_of_variants, shared_settings
 from serrm.comparing.revisions import Revision
 from serrm.core.differences import changes, value_text
-from serrm.reporting.results import Key, Score, are_pairs, difference, score
+from serrm.reporting.results import Key, Score, are_pairs, difference, headline_score, score
 from serrm.scoring.intervals import Difference
 from serrm.scoring.metrics import MEAN, Metric, metrics_of
 from serrm.scoring.schema import Evaluation, ScoredSet
@@ -20,7 +20,6 @@ from serrm.scoring.verdicts import AHEAD, BEHIND, relation
 
 HIGHER, LOWER, UNKNOWN, SAME = "higher", "lower", "no interval", "the same"
 BASELINE, NO_SCORE = "baseline", "no score"
-LARGEST: Final = 100.0  # difference of two percentages
 
 
 @dataclass
@@ -47,11 +46,9 @@ class Effect(NamedTuple):
 
 
 def compare_scores(first: Score, second: Score, metric: Metric) -> tuple[Difference, str]:
-    """Subtract the first score from the second, with a verdict; an interval of percentages stays within ±100."""
+    """Subtract the first score from the second, with a verdict."""
     delta = difference(second, first)
-    if metric.statistic is not MEAN:
-        delta = delta._replace(low=max(delta.low, -LARGEST), high=min(delta.high, LARGEST))
-    return (delta, SAME if are_equal(first, second) else verdict(delta, metric))
+    return delta, SAME if are_equal(first, second) else verdict(delta, metric)
 
 
 def are_equal(first: Score, second: Score) -> bool:
@@ -101,24 +98,18 @@ def effects(baseline: Group, others: Sequence[Group], metric: str = "", test_set
         for group in others
     ]
     changed = {key: baseline.settings.get(key) for values in by_key for key in values}
-    own_score = group_score(baseline, metric, test_set)
-    rows = [Effect(baseline, changed, own_score, None, BASELINE if own_score else NO_SCORE)]
+    baseline_score = headline_score(baseline.runs, test_set, metric)
+    rows = [Effect(baseline, changed, baseline_score, None, BASELINE if baseline_score else NO_SCORE)]
     for group, values in zip(others, by_key, strict=True):
         steps = _steps(baseline, group, test_set)
         first, second = (
             None if steps is None else score(side.runs, metric, test_set, steps) for side in (baseline, group)
         )
         if first is None or second is None:
-            rows.append(Effect(group, values, group_score(group, metric, test_set), None, NO_SCORE))
+            rows.append(Effect(group, values, headline_score(group.runs, test_set, metric), None, NO_SCORE))
         else:
             rows.append(Effect(group, values, second, *compare_scores(first, second, records[metric])))
     return rows
-
-
-def group_score(group: Group, metric: str, test_set: str) -> Score | None:
-    """Compute the score of all seeds of a group after the headline steps of a set; None if a seed has none."""
-    scored = group.runs[0].scored.get(test_set)
-    return score(group.runs, metric, test_set, scored.headline_steps) if scored else None
 
 
 def _steps(baseline: Group, group: Group, test_set: str) -> int | None:

@@ -87,10 +87,12 @@ def score(
     return result._replace(puzzles_digest=first_set.puzzles_digest, outcomes=outcomes)
 
 
-def headline_score(runs: Sequence[Evaluation], test_set: str | None = None) -> Score | None:
-    """The main metric of all seeds of a variant after the headline steps of a set, by default of the main one."""
+def headline_score(
+    runs: Sequence[Evaluation], test_set: str | None = None, metric: str | None = None
+) -> Score | None:
+    """Compute the score of all seeds of a variant after the headline steps of a set; by default the main ones."""
     part = runs[0].scored.get(runs[0].main_set if test_set is None else test_set)
-    return score(runs, runs[0].main_metric, test_set, part.headline_steps) if part else None
+    return score(runs, metric or runs[0].main_metric, test_set, part.headline_steps) if part else None
 
 
 def _outcomes(parts: Sequence[ScoredSet], steps: int) -> tuple[float, ...] | None:
