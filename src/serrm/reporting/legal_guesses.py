@@ -3,11 +3,10 @@
 `python -m benchmarks.legal_guesses` writes the file; `serrm.scoring.legal_guesses` says what is counted.
 """
 
+import csv
 from functools import cache
 from importlib.resources import files
 from typing import Final
-
-import pandas as pd
 
 FILE: Final = "legal_guesses.csv"
 SET: Final = ("profile", "data_set", "set")
@@ -16,5 +15,6 @@ SET: Final = ("profile", "data_set", "set")
 @cache
 def legal_guesses() -> dict[tuple[str, str, str], float]:
     """Read the percent of blanks that legal guesses fill right, by profile, data set and test set."""
-    frame = pd.read_csv(str(files("serrm.reporting") / FILE), index_col=list(SET))
-    return dict(frame["gpa"].items())
+    text = (files("serrm.reporting") / FILE).read_text(encoding="utf-8")
+    rows = csv.DictReader(text.splitlines())
+    return {(row["profile"], row["data_set"], row["set"]): float(row["gpa"]) for row in rows}
