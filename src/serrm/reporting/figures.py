@@ -22,6 +22,7 @@ from serrm.puzzles.tasks import TASKS
 from serrm.reporting.groups import group_score, groups_of
 from serrm.reporting.other_tables import searches_of
 from serrm.reporting.paper import ScoreTable, data_set_name, load_paper, model_name, puzzle_set
+from serrm.reporting.paper_tables import mean_blanks
 from serrm.reporting.results import (
     Report,
     Score,
@@ -108,11 +109,10 @@ def depth(report: Report) -> Figure | None:
         axes.set(title=puzzle_set(data_set, test_set), xlabel="Supervision steps at inference")
         label_scores(axes, metrics_of(task)[metric])
     remark = f"Profile {report.profile} (puzzles: notes.md). {BANDS}"
-    blanks = [
-        number for runs in panels.get(("sudoku", "9x9"), {}).values() for number in _blanks(runs, "9x9")
-    ]
     if has_paper:
-        ours = f", ours {' or '.join(map(str, dict.fromkeys(blanks)))}" if blanks else ""
+        sets = [runs[0].scored["9x9"] for runs in panels.get(("sudoku", "9x9"), {}).values()]
+        blanks = mean_blanks("sudoku", sets)
+        ours = f", ours {' or '.join(map(str, blanks))}" if blanks else ""
         remark += f" Dashed: the paper, whose puzzles have about 56 blanks{ours}."
     return framed(figure, "Scores by supervision steps", remark)
 
@@ -126,12 +126,6 @@ def _draw_paper(axes: Axes, paper_table: ScoreTable) -> None:
         }
         points = [(num, Score(value, value, value, 0)) for num, value in values.items()]
         draw_scores(axes, points, row.name, label=f"{row.name}, paper", **look)
-
-
-def _blanks(runs: Sequence[Evaluation], test_set: str) -> list[int]:
-    """The mean number of blanks of a set's puzzles, where it is known."""
-    part = runs[0].scored[test_set]
-    return [round(part.num_blank / part.num_puzzles)] if part.num_blank else []
 
 
 def seed_dots(report: Report) -> Figure | None:
