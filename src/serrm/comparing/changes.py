@@ -3,12 +3,12 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from serrm.comparing.revisions import INIT, RUN, SEED, Revision
+from serrm.comparing.revisions import INIT, RUN, SEED, Revision, few
 from serrm.core.differences import Change, changes
 from serrm.reporting.results import Key
 from serrm.scoring.schema import Evaluation
 
-NUM_CHANGES: Final = 4  # settings or runs named in a line
+NUM_CHANGES: Final = 4  # settings named in a line
 
 
 def changes_of(first: Revision, second: Revision, name: str) -> Iterator[str]:
@@ -77,10 +77,7 @@ def in_lines(changes_by_run: Mapping[str, Sequence[str]]) -> list[str]:
     runs_by_text: dict[str, list[str]] = {}
     for name, settings in changes_by_run.items():
         runs_by_text.setdefault(_changes_text(settings), []).append(name)
-    return [
-        f"{', '.join(runs) if len(runs) <= NUM_CHANGES else f'{len(runs)} runs'}: {text}"
-        for text, runs in runs_by_text.items()
-    ]
+    return [f"{few(runs)}: {text}" for text, runs in runs_by_text.items()]
 
 
 def _changes_text(settings: Sequence[Change | str]) -> str:

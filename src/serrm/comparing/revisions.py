@@ -229,11 +229,11 @@ def _read_workspace(root: Path, profile: str) -> Revision:
     remarks = []
     if ungathered := [name for name in gathered if runs.get(name) != gathered[name]]:
         remarks.append(
-            f"{WORKSPACE}: the scores of {_few(ungathered)} are those below {scores}; "
+            f"{WORKSPACE}: the scores of {few(ungathered)} are those below {scores}; "
             f"`dvc repro` puts them into {metrics}"
         )
     for reason in dict.fromkeys(stale.values()):
-        subject = _few([name for name in stale if stale[name] == reason])
+        subject = few([name for name in stale if stale[name] == reason])
         remarks.append(f"{WORKSPACE}: the scores of {subject} are {reason}; run `dvc repro`")
     return _revision(WORKSPACE, profile, runs, params)._replace(remarks=tuple(remarks), stale=stale)
 
@@ -273,7 +273,7 @@ def value_at(values: Any, keys: Iterable[str]) -> Any:
     return values
 
 
-def _few(names: Collection[str]) -> str:
+def few(names: Collection[str]) -> str:
     """List the names of a few runs, or the number of many."""
     return ", ".join(names) if len(names) <= 4 else f"{len(names)} runs"
 

@@ -9,7 +9,8 @@ from math import isnan
 from typing import Any, Final, NamedTuple
 
 from serrm.core.differences import flat
-from serrm.scoring.metrics import interval, metrics_of
+from serrm.reporting.results import in_percent
+from serrm.scoring.metrics import metrics_of
 from serrm.scoring.schema import Evaluation
 from serrm.training.log import Record
 from serrm.training.settings import RunSettings
@@ -80,11 +81,10 @@ def _set_name(name: str) -> str:
 def _in_percent(task: str, scores: Mapping[str, int | float]) -> dict[str, int | float]:
     """Scores with their intervals where these are known, rates in percent."""
     result = dict[str, int | float]()
-    for name, metric in metrics_of(task).items():
+    for name in metrics_of(task):
         if name in scores:
-            ends = interval(name, metric.statistic, scores)
-            values = dict(zip(ENDS, (scores[name], *ends), strict=True))
-            result |= {f"{name}{end}": metric.statistic.factor * value for end, value in values.items()}
+            values = zip(ENDS, in_percent(task, name, scores), strict=True)
+            result |= {f"{name}{end}": value for end, value in values}
     return {key: value for key, value in result.items() if not isnan(value)}
 
 
