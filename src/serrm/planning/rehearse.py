@@ -77,12 +77,9 @@ def miniature(params: Params, mirror: Path | None = None, device: str = "auto") 
     limits = _at_most()
     task_limits = {name: TASKS[params.task_of(name)].at_most for name in params.data_sets}
 
-    def shrink(values: dict[str, Any], *further: Mapping[str, int]) -> Any:
-        """The values within the general limits and the further ones of their task."""
-        all_limits = dict(limits)
-        for more in further:
-            all_limits |= more
-        return _shrunk("", values, fixed, all_limits)
+    def shrink(values: dict[str, Any], task: Mapping[str, int] | None = None) -> Any:
+        """Bound the values by the general limits and those of their task."""
+        return _shrunk("", values, fixed, {**limits, **(task or {})})
 
     small["models"] = {name: shrink(values) for name, values in small["models"].items()}
     small["data_sets"] = {
