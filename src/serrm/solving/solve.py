@@ -325,11 +325,10 @@ def _answer(
         cells,
         status,
         "network",
-        remark=remark,
+        remark=_with_layout(question, remark),
         trace=trace,
         signs=question.signs,
     )
-    answer = replace(answer, remark=_with_layout(question, answer.remark))
     if isinstance(puzzles, GridPuzzles) and not best.is_verified:
         answer = _exactly(question, puzzles.record, puzzles.hints(best), answer, options)
     seconds = sum(found.seconds for found in done) + time.perf_counter() - start
@@ -362,8 +361,14 @@ def _exactly(
         return answer
     if not options.is_exact:
         return replace(answer, remark="; ".join(filter(None, [answer.remark, EXACT_OFFER])))
-    answer = solved_exactly(question, record, hints, replace(answer, signs=question.signs))
-    return replace(answer, remark=_with_layout(question, answer.remark))
+    solutions = list(islice(record.solutions(question.cells.reshape(-1), hints), 2))
+    answer = replace(answer, by=record.exact_method, signs=question.signs)
+    if not solutions:
+        remark = _with_layout(question, "the puzzle has no solution")
+        return replace(answer, cells=None, status=Status.CONTRADICTORY, remark=remark)
+    remark = "solved exactly" if len(solutions) == 1 else "solved exactly: one of several solutions"
+    cells = solutions[0].reshape(question.cells.shape)
+    return replace(answer, cells=cells, status=Status.VERIFIED, remark=_with_layout(question, remark))
 
 
 class GridPuzzles:
@@ -400,18 +405,6 @@ class GridPuzzles:
         return {cell: int(network.answer[cell]) for cell in np.flatnonzero(is_hint).tolist()}
 
 
-def solved_exactly(question: Question, record: GridTask, hints: Mapping[int, int], answer: Answer) -> Answer:
-    """The answer of the exact solver, which tries the hints first."""
-    assert record.solutions is not None
-    solutions = list(islice(record.solutions(question.cells.reshape(-1), hints), 2))
-    answer = replace(answer, by=record.exact_method)
-    if not solutions:
-        return replace(answer, cells=None, status=Status.CONTRADICTORY, remark="the puzzle has no solution")
-    remark = "solved exactly" if len(solutions) == 1 else "solved exactly: one of several solutions"
-    cells = solutions[0].reshape(question.cells.shape)
-    return replace(answer, cells=cells, status=Status.VERIFIED, remark=remark)
-
-
 class ArcTestInputs:
     """Test inputs of ARC puzzles, by number, in the variants that vote on their answers.
 
@@ -442,11 +435,8 @@ class ArcTestInputs:
             add_vote(pools, grid, float(found.certainty.min()))
         winner = ranked(pools)[0]
         first = [grid_key(grid) for grid in grids].index(winner)
-        return (
-            originals[first],
-            grids[first],
-            f"{pools[winner].num_votes} of {len(done)} variants agree",
-        )
+        remark = f"{pools[winner].num_votes} of {len(done)} variants agree"
+        return originals[first], grids[first], remark
 
     def _as_given(self, number: int, found: Search) -> Search:
         """A search with its predictions in the frame of the puzzle as it was given."""
