@@ -1,4 +1,4 @@
-"""Adam-atan2 equals a scalar loop over its formula; Muon has the matrices alone; the schedules."""
+"""Adam-atan2 and sign-SGD take the authors' steps; Muon has the matrices alone; the schedules."""
 
 import math
 from pathlib import Path
@@ -6,8 +6,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
@@ -26,47 +24,6 @@ from tests.conftest import TRAIN, run_settings, se_rrm_settings
 from tests.drawn import seeded
 
 pytestmark = pytest.mark.numeric
-
-rates = st.floats(1e-4, 0.1)
-betas = st.tuples(st.floats(0.5, 0.99), st.floats(0.5, 0.999))
-gradient_lists = st.lists(st.floats(-100, 100, width=32), min_size=1, max_size=8)
-
-
-def slow_adam_atan2(
-    value: float, gradients: list[float], lr: float, betas: tuple[float, float], weight_decay: float
-) -> float:
-    """One number under Adam-atan2, step by step."""
-    mean = square = 0.0
-    for step, gradient in enumerate(gradients, start=1):
-        mean = betas[0] * mean + (1 - betas[0]) * gradient
-        square = betas[1] * square + (1 - betas[1]) * gradient**2
-        corrected_mean = mean / (1 - betas[0] ** step)
-        corrected_square = square / (1 - betas[1] ** step)
-        value -= lr * weight_decay * value
-        value -= lr * math.atan2(corrected_mean, math.sqrt(corrected_square))
-    return value
-
-
-@given(
-    starts=st.lists(st.floats(-5, 5, width=32), min_size=1, max_size=3),
-    gradients=gradient_lists,
-    lr=rates,
-    betas=betas,
-    weight_decay=st.floats(0, 1),
-)
-def test_updates_equal_the_scalar_loop(
-    starts: list[float], gradients: list[float], lr: float, betas: tuple[float, float], weight_decay: float
-) -> None:
-    parameters = [torch.tensor([start], dtype=torch.float64, requires_grad=True) for start in starts]
-    optimizer = AdamAtan2(parameters, lr, betas, weight_decay)
-    for gradient in gradients:
-        for scale, parameter in enumerate(parameters, start=1):
-            parameter.grad = torch.full_like(parameter, scale * gradient)
-        optimizer.step()
-    for scale, (start, parameter) in enumerate(zip(starts, parameters, strict=True), start=1):
-        expected = slow_adam_atan2(start, [scale * g for g in gradients], lr, betas, weight_decay)
-        assert float(parameter.detach()) == pytest.approx(expected, rel=1e-9, abs=1e-12)
-
 
 PEAK, WARMUP, NUM_STEPS = 3e-3, 10, 110
 
@@ -123,29 +80,6 @@ def test_muon_steps_matrices_together_as_it_does_one_by_one() -> None:
 
     for together, (alone,) in zip(stepped([0, 1, 2]), [stepped([i]) for i in range(3)], strict=True):
         torch.testing.assert_close(together, alone, rtol=0, atol=1e-5)
-
-
-@given(
-    seed=st.integers(0, 2**32 - 1),
-    num_rows=st.integers(1, 12),
-    batch_size=st.integers(1, 20),
-    lr=st.floats(1e-4, 0.5),
-    weight_decay=st.floats(0, 2),
-)
-def test_the_update_of_rows_is_that_of_the_obvious_loop(
-    seed: int, num_rows: int, batch_size: int, lr: float, weight_decay: float
-) -> None:
-    rng, width = np.random.default_rng(seed), 5
-    table = torch.from_numpy(rng.normal(size=(num_rows, width)).astype(np.float32))
-    # Rows come several times, and their gradients have exact sums, often zero.
-    task_types = torch.from_numpy(rng.integers(0, num_rows, batch_size))
-    gradients = torch.from_numpy(rng.integers(-2, 3, (batch_size, width)).astype(np.float32))
-    expected = table.double().clone()
-    for row in set(task_types.tolist()):
-        total = sum(gradients[i].double() for i in range(batch_size) if task_types[i] == row)
-        expected[row] = expected[row] - lr * weight_decay * expected[row] - lr * total.sign()
-    update_rows(table, task_types, gradients, lr=lr, weight_decay=weight_decay)
-    torch.testing.assert_close(table.double(), expected, rtol=1e-5, atol=1e-6)
 
 
 def updated(is_native: bool, num_steps: int, scale: float) -> list[Tensor]:
