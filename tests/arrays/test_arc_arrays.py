@@ -231,9 +231,7 @@ def test_epochs_and_seeds_are_shuffled_differently_and_variants_evenly(stream: A
 # Questions.
 
 
-def test_questions_are_variants_at_the_corner_and_true_answers_come_back(
-    evaluation: ArcEvaluation,
-) -> None:
+def test_questions_are_variants_at_the_corner_and_answers_come_back(evaluation: ArcEvaluation) -> None:
     scored = {place: row for place, row in TESTS.items() if row["collection"] == "evaluation"}
     asked: Counter[tuple[str, int]] = Counter()
     for start in range(0, evaluation.num_examples, 17):

@@ -105,9 +105,7 @@ def test_a_puzzle_counts_by_its_test_inputs_with_its_task_type(loaded: LoadedMod
     assert count_votes(Predictor(loaded, 2), first, (4,))[4].scores()["pass_at_1"] == 1
 
 
-def test_puzzles_of_one_rule_are_one_unit_of_scores(
-    tmp_path: Path, loaded: LoadedModel, arrays: Path
-) -> None:
+def test_puzzles_of_one_rule_are_one_unit(tmp_path: Path, loaded: LoadedModel, arrays: Path) -> None:
     rules = {name: RuleFacts("turn", "f00d", num_parts) for name, num_parts in (("b", 1), ("c", 2))}
     one_rule = make_arrays(tmp_path / "rules", "evaluation", rules)
     before, after = (scores_of(loaded, folder)["evaluation"] for folder in (arrays, one_rule))

@@ -1,19 +1,21 @@
-"""The precision that a machine chooses, and the description of a model's arithmetic."""
+"""The device and the precision that a machine has, and the description of a model's arithmetic."""
 
+import logging
 from typing import Any
 
 import pytest
 import torch
 
+from serrm.core.devices import choose_device
 from serrm.kernels.accelerate import accelerate
 from serrm.kernels.cpu.build import has_kernels
-from serrm.kernels.precision import arithmetic, has_fast_bfloat16
+from serrm.kernels.precision import arithmetic, has_fast_bfloat16, supported
 from serrm.models.build import build_model
 from serrm.models.families import FAMILIES
 from serrm.models.layers import DTYPES
 from serrm.models.recurrence import RecurrentModel
 from tests.conftest import HRM, TRM
-from tests.drawn import seeded
+from tests.drawn import CPU, seeded
 
 WHOLE_REGISTERS = {"width": 32, "expansion": 2.0, "swiglu_multiple": 32}
 
@@ -55,3 +57,20 @@ def test_a_gpu_that_emulates_bfloat16_is_not_fast_in_it(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(torch.cuda, "is_bf16_supported", is_supported)
     assert not has_fast_bfloat16(torch.device("cuda"))
+
+
+@pytest.mark.parametrize("name", ["cuda", "cuda:1", "gpu"])
+def test_a_device_that_is_not_here_is_refused_in_one_line(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(ValueError, match=f"^device '{name}': ") as caught:
+        choose_device(name)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_precision_that_the_machine_lacks_becomes_float32_with_a_warning(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("serrm.kernels.precision.has_fast_bfloat16", lambda device: False)
+    with caplog.at_level(logging.WARNING):
+        assert supported("bfloat16", CPU) == "float32"
+    assert len(caplog.records) == 1

@@ -122,9 +122,7 @@ def test_no_operation_of_a_step_depends_on_the_processor(make_arrays: MakePath, 
         ),
     ],
 )
-def test_a_value_does_not_depend_on_its_place(
-    function: Callable[[torch.Tensor], torch.Tensor],
-) -> None:
+def test_a_value_does_not_depend_on_its_place(function: Callable[[torch.Tensor], torch.Tensor]) -> None:
     """In about 4% of cases the sigmoid and the SiLU of PyTorch do."""
     if not has_kernels(torch.float32):
         pytest.skip("no native kernels here")

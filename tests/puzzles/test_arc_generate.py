@@ -15,6 +15,7 @@ from pydantic import ValidationError
 
 from serrm.datasets.arc import AUDIT, write_arc_sets
 from serrm.puzzles.arc import data as arc_data
+from serrm.puzzles.arc import grammar
 from serrm.puzzles.arc.determine import UNKNOWN, as_bytes, explanations
 from serrm.puzzles.arc.generate import (
     MAX_PER_RULE,
@@ -25,16 +26,6 @@ from serrm.puzzles.arc.generate import (
     form_of,
     generate,
     is_evaluation_rule,
-)
-from serrm.puzzles.arc.grammar import (
-    DIRECTIONS,
-    FAMILIES,
-    NAMES,
-    OPERATIONS,
-    RECOLOUR,
-    Operation,
-    Rule,
-    painted,
 )
 from serrm.puzzles.arc.grids import Grid, Pair
 from serrm.puzzles.settings import Mirror
@@ -87,14 +78,14 @@ EXAMPLES: dict[str, dict[str, str | None]] = {
     "count squares in a row": {"101/022/100": "111", "12": None},
     "count squares in a column": {"202/011/200": "2/2/2"},
 }
-BY_NAME = {f"{operation.family} {operation.name}": operation for operation in OPERATIONS}
+BY_NAME = {f"{operation.family} {operation.name}": operation for operation in grammar.OPERATIONS}
 SMALL = GeneratedArc(
     kind="generated",
     num_train=8,
     num_evaluation=10,
     sides=(3, 5),
     colours=(2, 3),
-    families=tuple(NAMES),
+    families=tuple(grammar.NAMES),
     max_parts=1,
 )
 
@@ -109,7 +100,7 @@ def text(cells: Grid) -> str:
 
 @pytest.mark.parametrize("name", [name for name in BY_NAME if not name.startswith("shift")])
 def test_every_operation_answers_the_examples_made_by_hand(name: str) -> None:
-    rule = Rule(steps=((BY_NAME[name], PAINT),))
+    rule = grammar.Rule(steps=((BY_NAME[name], PAINT),))
     for question, answer in EXAMPLES[name].items():
         given = rule.answer(grid(question))
         assert (None if given is None else text(given)) == answer, question
@@ -124,11 +115,11 @@ grids = st.builds(
 STEPS = {"down": (1, 0), "up": (-1, 0), "left": (0, -1), "right": (0, 1)}
 
 
-@given(grids, st.sampled_from(sorted(DIRECTIONS)), st.sampled_from([1, 2]), st.booleans())
+@given(grids, st.sampled_from(sorted(grammar.DIRECTIONS)), st.sampled_from([1, 2]), st.booleans())
 def test_shifts_move_every_square(question: Grid, direction: str, distance: int, wraps: bool) -> None:
     operation = BY_NAME[f"shift {direction} {distance} {'round' if wraps else 'off'}"]
     (rows, columns), (down, right) = question.shape, (distance * step for step in STEPS[direction])
-    answer = Rule(steps=((operation, 0),)).answer(question)
+    answer = grammar.Rule(steps=((operation, 0),)).answer(question)
     if distance >= (rows if down else columns):
         assert answer is None
         return
@@ -142,27 +133,29 @@ def test_shifts_move_every_square(question: Grid, direction: str, distance: int,
     assert answer is not None and text(answer) == text(expected)
 
 
-@given(grids, st.permutations(range(1, 10)), st.sampled_from(OPERATIONS))
+@given(grids, st.permutations(range(1, 10)), st.sampled_from(grammar.OPERATIONS))
 def test_operations_commute_with_recolouring(
-    question: Grid, colours: list[int], operation: Operation
+    question: Grid, colours: list[int], operation: grammar.Operation
 ) -> None:
     """The search for other explanations rests on this."""
     table = np.array([0, *colours], dtype=np.uint8)
     before, after = operation.apply(question), operation.apply(table[question])
     assert (before is None) == (after is None)
     if before is not None and after is not None:
-        assert text(painted(before._replace(cells=table[before.cells]), 0)) == text(painted(after, 0))
+        assert text(grammar.painted(before._replace(cells=table[before.cells]), 0)) == text(
+            grammar.painted(after, 0)
+        )
         assert (before.is_unpainted is not None) == operation.has_colour == (after.is_unpainted is not None)
 
 
 # The search.
 
 
-def all_rules(names: frozenset[str], max_parts: int, colours: list[int]) -> Iterator[Rule]:
+def all_rules(names: frozenset[str], max_parts: int, colours: list[int]) -> Iterator[grammar.Rule]:
     """Every rule of a small grammar with its colours, one by one."""
     singles = [
         (operation, colour)
-        for operation in OPERATIONS
+        for operation in grammar.OPERATIONS
         if operation.family in names
         for colour in (colours if operation.has_colour else [0])
     ]
@@ -171,13 +164,13 @@ def all_rules(names: frozenset[str], max_parts: int, colours: list[int]) -> Iter
         chains += [
             (one, two)
             for one, two in product(singles, singles)
-            if FAMILIES[one[0].family].moves != FAMILIES[two[0].family].moves
+            if grammar.FAMILIES[one[0].family].moves != grammar.FAMILIES[two[0].family].moves
         ]
     for steps in chains:
-        yield Rule(steps=steps)
-        if RECOLOUR in names and len(steps) < max_parts:
+        yield grammar.Rule(steps=steps)
+        if grammar.RECOLOUR in names and len(steps) < max_parts:
             for image in permutations(colours):
-                yield Rule(tuple(zip(colours, image, strict=True)), steps)
+                yield grammar.Rule(tuple(zip(colours, image, strict=True)), steps)
 
 
 @settings(max_examples=15, deadline=None)
@@ -185,9 +178,9 @@ def all_rules(names: frozenset[str], max_parts: int, colours: list[int]) -> Iter
     families=st.sampled_from(
         [
             {"mirror", "frame"},
-            {RECOLOUR, "fill", "turn"},
+            {grammar.RECOLOUR, "fill", "turn"},
             {"gravity", "connect"},
-            {RECOLOUR, "count", "select"},
+            {grammar.RECOLOUR, "count", "select"},
         ]
     ),
     max_parts=st.sampled_from([1, 2]),
@@ -229,10 +222,10 @@ def matches(answer: bytes, other: bytes) -> bool:
 # Sets.
 
 
-@pytest.mark.parametrize(("max_parts", "names"), [(1, [*NAMES]), (2, [RECOLOUR, "mirror", "frame"])])
-def test_generated_puzzles_are_different_determined_and_as_configured(
-    max_parts: int, names: list[str]
-) -> None:
+@pytest.mark.parametrize(
+    ("max_parts", "names"), [(1, [*grammar.NAMES]), (2, [grammar.RECOLOUR, "mirror", "frame"])]
+)
+def test_generated_puzzles_differ_and_are_determined(max_parts: int, names: list[str]) -> None:
     changes = {"max_parts": max_parts, "families": tuple(names), "num_train": 5, "num_evaluation": 6}
     sets = generate(SMALL.model_copy(update=changes), seed=3)
     assert {name: len(puzzles) for name, puzzles in sets.items()} == {"evaluation": 6, "training": 5}
@@ -282,7 +275,7 @@ def test_the_picture_of_the_rules_is_that_of_the_docs() -> None:
     """`make docs` draws it."""
     script = runpy.run_path(str(Path(__file__).parents[2] / "docs" / "arc_rules.py"))
     assert script["picture"]() == script["PICTURE"].read_text()
-    assert {name for rule in script["rules"]().values() for name in rule.families} == {*NAMES}
+    assert {name for rule in script["rules"]().values() for name in rule.families} == {*grammar.NAMES}
 
 
 @pytest.mark.parametrize("version", [1, 2])

@@ -73,17 +73,6 @@ def test_labels_of_maze_hard_are_shortest_paths_chosen_by_the_one_rule(tmp_path:
     assert hashlib.sha256((tmp_path / name).read_bytes()).hexdigest() == hashes[name]
 
 
-def test_maze_hard_becomes_maze_sets(tmp_path: Path) -> None:
-    fetch("maze", MirrorMaze(kind="mirror", root=ROOT), tmp_path / "raw", seed=0)
-    settings = SubsetSettings(num_train=None, num_test=None, seed=0)
-    write_sets(tmp_path / "raw", tmp_path / "sets", "maze", settings)
-    assert json.loads((tmp_path / "sets/audit.json").read_text()) == {
-        "num_mazes": {"train": 1_000, "test": 1_000},
-        "num_with_one_shortest_path": {"train": 0, "test": 0},
-        "num_dihedral_images": 0,
-    }
-
-
 @pytest.mark.parametrize(
     "side, min_steps, train, test",
     [(15, 20, "105dfd83f9f92c0d", "e37ed3a89fcad313"), (22, 40, "431c4df18e735ef8", "4a39759202ff2243")],

@@ -42,9 +42,7 @@ def is_consistent_slowly(grid: np.ndarray, side: int) -> bool:
 @given(
     side=st.sampled_from(SIDES[:3]), num_blanks=st.integers(0, 60), num_changes=st.integers(0, 3), seed=seeds
 )
-def test_consistency_agrees_with_comparing_all_pairs(
-    side: int, num_blanks: int, num_changes: int, seed: int
-) -> None:
+def test_consistency_agrees_with_all_pairs(side: int, num_blanks: int, num_changes: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     grid = random_solution(side, rng)
     grid[rng.permutation(side**2)[:num_blanks]] = BLANK

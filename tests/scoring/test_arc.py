@@ -90,14 +90,6 @@ def test_empty_grids_are_one_whatever_their_shape_and_grids_are_read_as_they_are
     assert [grid.shape for grid in tally.ranking("b", 0)] == [(0, 0), (2, 1)]
 
 
-def test_what_cannot_be_scored_is_said() -> None:
-    for confidence in (1.5, float("nan")):
-        with pytest.raises(ValueError, match=r"\b(1\.5|nan)\b"):
-            tally_of([("a", 0, ((1,),), confidence)])
-    with pytest.raises(ValueError, match="at least one trial"):
-        ArcTally({}).scores()
-
-
 @given(votes)
 def test_a_submission_holds_the_two_best_grids_and_blanks_where_there_are_none(cast: list[Vote]) -> None:
     content = json.loads(json.dumps(submission(tally_of(cast))))

@@ -119,11 +119,6 @@ def test_a_task_says_which_cells_are_to_be_filled() -> None:
     assert sums(tally_of(Tally(task, GENERAL), batch)) == (0, 1, 1)
 
 
-def test_nothing_to_score_is_said() -> None:
-    with pytest.raises(ValueError, match=r"\b0\b"):
-        Tally(UNRULED, GENERAL).scores()
-
-
 @given(st.data(), st.integers(1, 500_000), st.floats(0.5, 0.999))
 def test_intervals_agree_with_scipy_on_whole_successes(data: st.DataObject, num: int, level: float) -> None:
     successes = data.draw(st.integers(0, num))

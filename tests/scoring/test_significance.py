@@ -25,9 +25,7 @@ def test_without_puzzles_the_p_value_is_that_of_a_t_test() -> None:
 
 
 @pytest.mark.parametrize("solved", [(60, 50), (80, 40), (55, 52), (40, 80)])
-def test_p_is_below_5_percent_just_where_the_interval_excludes_the_bound(
-    solved: tuple[int, int],
-) -> None:
+def test_p_is_below_5_percent_where_the_interval_excludes_a_bound(solved: tuple[int, int]) -> None:
     one, other = ([(num / 100, *wilson(num, 100)) for num in (of_model, of_model + 2)] for of_model in solved)
     found = difference(one, other)
     for bound in (0.0, found.low - 0.01, found.low + 0.01, found.high - 0.01, found.high + 0.01):
