@@ -3,7 +3,6 @@
 import csv
 import io
 import re
-from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -11,12 +10,9 @@ import pytest
 
 from serrm.commands.scores import committed_reports, overview_files
 from serrm.comparing.hard_sudoku import FOLDER, OURS, PEERS
-from serrm.comparing.overview import claims_section, scores_section
 from serrm.config import read_params
 from serrm.models.flops import flops
-from serrm.reporting.claims import judge, overall
-from serrm.reporting.paper import load_paper
-from tests.reporting.conftest import known_cost, read_made, report_of, set_rate, skip_if_run_since
+from tests.reporting.conftest import known_cost, skip_if_run_since
 
 ROOT = Path(__file__).parents[2]
 
@@ -101,47 +97,3 @@ def test_the_costs_of_the_paper_are_those_of_the_forecast():
         assert float(row["training FLOPs"]) == pytest.approx(known_cost(task, variant).flops, rel=0.01), row[
             "run"
         ]
-
-
-@pytest.fixture
-def two_profiles():
-    """The made profile, and another with half its FLOPs, in which TRM solves other mazes."""
-    made = read_made()
-    first = report_of(made)
-    for (data_set, *_), file in made.items():
-        file["training"] |= {"flops": file["training"]["flops"] // 2}
-        if data_set == "maze":
-            file["sets"] = {"30x30": next(iter(file["sets"].values()))}
-    set_rate(made["maze", "trm", 0], "fsr", 0.7, "30x30")
-    return [first, replace(report_of(made), profile="other")]
-
-
-def test_a_table_has_a_row_per_model_for_the_paper_and_every_profile(two_profiles):
-    lines = scores_section("3", load_paper().score_tables["3"], two_profiles).splitlines()
-    header, _, *rows = (
-        [cell.strip() for cell in line.strip("|").split("|")] for line in lines if line[:1] == "|"
-    )
-    assert header == ["Model", "Runs", "ARC-AGI-1", "ARC-AGI-2", "Maze", "Training FLOPs"]
-    cells = {(row[0], row[1]): dict(zip(header[2:], row[2:], strict=True)) for row in rows}
-    assert [runs for model, runs in cells if model == "TRM"] == ["the paper", "`made`", "`other`"]
-    assert (
-        cells["TRM", "`made`"]["ARC-AGI-1"] == cells["TRM", "`other`"]["ARC-AGI-1"] == "45.09 (40.28–49.99)"
-    )
-    assert cells["TRM", "`other`"]["Maze"].startswith("70.00")
-    assert "ARC-AGI-1 5.0e20" in cells["SE-RRM", "the paper"]["Training FLOPs"]
-    made, other = (cells["SE-RRM", runs]["Training FLOPs"] for runs in ("`made`", "`other`"))
-    shares = [re.search(r"ARC-AGI-1 \S+ \(1/([\d,]+)\)", text)[1].replace(",", "") for text in (made, other)]
-    cost = known_cost("arc_agi_1", "se_rrm").flops
-    assert [float(share) for share in shares] == pytest.approx([cost / 7.1e12, 2 * cost / 7.1e12], rel=0.02)
-
-
-def test_every_claim_has_its_verdict_in_every_profile(two_profiles):
-    text = claims_section(two_profiles)
-    lines = [line for line in text.splitlines() if line.startswith("| ")][1:]
-    assert len(lines) == len(load_paper().claims) == 22
-    for line, (key, claim) in zip(lines, load_paper().claims.items(), strict=True):
-        says, *cells = (cell.strip() for cell in line.strip("|").split("|"))
-        assert says == claim.says
-        for cell, report in zip(cells, two_profiles, strict=True):
-            verdict = overall(judge(report)[key])
-            assert cell.startswith(verdict) or (cell, verdict) == ("—", "not tested")
