@@ -10,7 +10,7 @@ import yaml
 from serrm.cli import main
 from serrm.config import read_params, read_yaml
 from serrm.planning.forecast import stages_of
-from serrm.planning.rehearse import miniature, selected
+from serrm.planning.rehearse import miniature
 from serrm.training.settings import RunSettings
 
 ROOT = Path(__file__).parents[2]
@@ -48,12 +48,6 @@ def test_a_miniature_changes_only_sizes(path: Path, tmp_path: Path) -> None:
     for data_set, section in miniature(params, tmp_path).data_sets.items():
         was_published = params.data_sets[data_set].download["source"]["kind"] == "hub"
         assert (section.files == tmp_path) == was_published
-
-
-def test_selected_runs_keep_their_tasks() -> None:
-    some = selected(read_params(ROOT / "profiles" / "paper.yaml"), ["sudoku-*", "maze-trm_rope2d-s0"])
-    assert some.data_sets.keys() == some.recipes.keys() == {"sudoku", "maze"}
-    assert [name for name in some.runs if name.startswith("maze")] == ["maze-trm_rope2d-s0"]
 
 
 @pytest.fixture
