@@ -13,6 +13,7 @@ from typing import Any
 from unittest.mock import Mock
 
 import pytest
+import typer
 import yaml
 from mlflow.tracking import MlflowClient
 
@@ -249,7 +250,7 @@ def test_failures_are_one_line_and_a_code(
     code: int,
     message: str,
 ) -> None:
-    monkeypatch.setattr(command_line, "app", Mock(side_effect=error))
+    monkeypatch.setattr(command_line, "app", Mock(spec=typer.Typer, side_effect=error))
     monkeypatch.setattr("stages.__main__.signal.signal", lambda *_: None)
     with pytest.raises(SystemExit) as stop:
         command_line.main()
