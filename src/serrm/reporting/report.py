@@ -67,8 +67,9 @@ def write_report(report: Report, folder: Path, exports: Path, inputs: Inputs) ->
         path.mkdir(parents=True, exist_ok=True)  # outputs of the stage, even with nothing in them
     write_whole(folder / METRICS_FILE, profile_text(report.profile, runs))
     write_whole(folder / "scores.json", json_text(headline_scores(runs)))
-    for name, text in export_files(report_tables).items():
-        write_whole(exports / name, text)
+    for table in report_tables:
+        write_whole(exports / f"{table.name}.csv", to_csv(table.frame))
+        write_whole(exports / f"{table.name}.tex", to_latex(table))
     write_curves(runs, folder / "curves")
     write_whole(folder / "curves" / GATHERED, training_curves(runs, logs))
     on_page = figures | {"training_loss": training_loss(report, logs)}
@@ -110,12 +111,6 @@ def table_files(report: Report, report_tables: Sequence[Table]) -> dict[str, str
         parts += [markdown(frame) for frame in (recipe.settings, recipe.others) if len(frame)]
     files["recipes.md"] = "\n\n".join(parts) + "\n"
     return files
-
-
-def export_files(report_tables: Sequence[Table]) -> dict[str, str]:
-    """The tables as CSV and LaTeX by name of the file."""
-    files = {f"{table.name}.csv": to_csv(table.frame) for table in report_tables}
-    return files | {f"{table.name}.tex": to_latex(table) for table in report_tables}
 
 
 def headline_scores(runs: Sequence[Evaluation]) -> dict[str, dict[str, float]]:

@@ -79,21 +79,15 @@ def start_mirror(root: Path) -> subprocess.Popen[bytes]:
     output = root / OUTPUT
     if output.is_file() and (failure := output.read_text(encoding="utf-8").strip()):
         log.warning("MLflow misses results, run `serrm track`: %s", failure.splitlines()[-1])
+    # The folder from which this process has imported serrm comes first.
+    paths = [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")]
     with output.open("wb") as file:
         return subprocess.Popen(
             [sys.executable, "-m", "serrm.cli", "track", "--follow"],
             cwd=root,
-            env={
-                **os.environ,
-                "PYTHONPATH": os.pathsep.join([package_folder(), os.environ.get("PYTHONPATH", "")]),
-            },
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=file,
             start_new_session=True,
         )
-
-
-def package_folder() -> str:
-    """The folder from which this process has imported serrm."""
-    return str(Path(__file__).parents[2])
