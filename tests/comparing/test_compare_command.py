@@ -206,6 +206,24 @@ def test_an_unknown_name_is_a_usage_error_of_one_line(
     assert error.startswith("error: ") and error.count("\n") == 1 and words in error
 
 
+def spoil(name: str) -> None:
+    """Damage an object of the repository, as a disk may."""
+    digest = git("rev-parse", name)
+    file = Path(".git", "objects", digest[:2], digest[2:])
+    file.chmod(0o600)
+    file.write_bytes(b"damaged")
+
+
+@pytest.mark.parametrize("name", ["begin^{commit}", "begin^{tree}", "begin:reports/made/metrics.json"])
+@pytest.mark.usefixtures("project")
+def test_what_git_cannot_read_is_not_called_missing(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    spoil(name)
+    for revision in ("begin", "HEAD~1"):
+        assert main(["compare", revision]) == 1
+        error = capsys.readouterr().err
+        assert "corrupt" in error and error.count("\n") == 1
+
+
 def test_a_summary_is_one_line_and_a_failure_only_with_an_exit_code(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

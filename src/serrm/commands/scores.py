@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from serrm.commands.profile import PROFILE_OPTION
-from serrm.core.project import PAPER, PROFILES, REGRESSION, Layout, find_root, git, profile_file
+from serrm.core.project import PAPER, PROFILES, REGRESSION, Layout, checked_git, find_root, profile_file
 
 if TYPE_CHECKING:
     from serrm.reporting.results import Report
@@ -59,7 +59,7 @@ def committed_reports(root: Path) -> dict[str, "Report"]:
     from serrm.config import read_params
     from serrm.reporting.results import make_report, read_gathered
 
-    committed = git(root, "ls-files", "reports/*/metrics.json").splitlines()
+    committed = checked_git(root, "ls-files", "reports/*/metrics.json").splitlines()
     paper_params = read_params(profile_file(root, PAPER, ""))
     reports = {}
     for name in sorted({Path(path).parts[1] for path in committed}):

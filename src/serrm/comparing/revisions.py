@@ -22,6 +22,7 @@ from serrm.core.project import (
     PROFILES,
     TEST_STAGE,
     Layout,
+    checked_git,
     git,
     git_fault,
     read_committed,
@@ -165,10 +166,11 @@ def find_commit(root: Path, name: str) -> str:
     """Find the commit of a git revision or of a DVC experiment.
 
     Several experiments may have one name if they started from different commits; the one from HEAD is preferred.
-    UnknownRevision if there is none, or if an experiment's name is ambiguous.
+    UnknownRevision if there is none, or if an experiment's name is ambiguous. ValueError with git's reason if it cannot
+    read the history, of which the commit may be a part.
     """
     if fault := git_fault(root):
-        raise UnknownRevision(f"{name!r} is no profile with results, and {fault}")
+        raise UnknownRevision(f"{name!r} is no profile with results; {fault}")
     if commit := git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"):
         return commit
     matches = [(start, ref) for start, experiment, ref in experiments(root) if experiment == name]
@@ -181,6 +183,7 @@ def find_commit(root: Path, name: str) -> str:
         raise UnknownRevision(
             f"several DVC experiments are called {name}, started from {starts}: give the commit of one"
         )
+    checked_git(root, "rev-list", "--count", "--all")
     kinds = "no profile with results, commit, branch, tag or DVC experiment"
     if git(root, "rev-parse", "--is-shallow-repository") == "true":
         kinds += " of this shallow clone, which `git fetch --unshallow` completes"
