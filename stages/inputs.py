@@ -20,7 +20,7 @@ from serrm.core.settings import parse
 ROOT: Final = Path(__file__).parents[1]  # of the code; `serrm rehearse` runs the stages in another folder
 PLACEHOLDER = re.compile(r"\$\{([\w.]+)\}")
 CODE_LISTS = (".training", ".scoring")  # files of the stage `hash_code`
-IGNORED = re.compile(r"(^|/)(\.|__pycache__/)|~$|\.pyc$")
+IGNORED = re.compile(r"(^|/)(\.|#|__pycache__/)|~$|\.pyc$")
 
 
 class Inputs:

@@ -35,7 +35,25 @@ STAGES = {
     "evaluate": (RUN, "data_sets.sudoku.evaluate.curve_puzzles", f"data/ci/runs/{RUN}/file"),
     "tabulate": ("", "recipes.sudoku.se_rrm.steps", "data/ci/scores/file"),
 }
+# What desktops, editors and notebooks leave; Emacs locks a file by a link to nowhere.
+LEFTOVERS = (
+    ".DS_Store",
+    "._x.h",
+    ".x.py.swp",
+    "x.py~",
+    "#x.py#",
+    ".ipynb_checkpoints/x-checkpoint.py",
+    ".idea/x",
+)
+LOCK = ".#x.h"
 Edit = Callable[[str], None]
+
+
+def leave_leftovers(folder: Path) -> None:
+    for name in LEFTOVERS:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("no code")
+    (folder / LOCK).symlink_to("user@host.1")
 
 
 def set_value(key: str, value: Any) -> None:
@@ -111,9 +129,19 @@ def test_a_stage_fails_after_an_edit_and_not_after_its_undo_or_an_edit_of_what_i
             undo()
     with unedited(stage, key):
         Path("README.md").write_text("after")
-        Path("src/serrm/core/.module.py.swp").write_text("an editor's file")
+        leave_leftovers(Path("src/serrm/core"))
         if stage not in ("tabulate", "hash_code"):
             set_value("models.trm.width", 32)
+
+
+@pytest.mark.parametrize("ignored", [".gitignore", ".dvcignore"])
+def test_what_editors_leave_is_no_change_for_git_and_dvc(tmp_path: Path, ignored: str) -> None:
+    shutil.copyfile(ROOT / ignored, tmp_path / ".gitignore")
+    leave_leftovers(tmp_path / "src")
+    (tmp_path / "src" / "x.py").touch()
+    status = ("git", "-C", str(tmp_path), "status", "--porcelain", "--untracked-files=all", "src")
+    subprocess.run([*status[:3], "init", "-q"], check=True)
+    assert subprocess.run(status, check=True, capture_output=True, text=True).stdout == "?? src/x.py\n"
 
 
 def test_code_that_is_newer_than_its_list_trains_nothing(project: Path) -> None:
