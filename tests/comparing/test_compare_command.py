@@ -146,6 +146,20 @@ def test_scores_that_are_not_of_the_checkpoint_in_place_are_never_the_same(
 
 
 @pytest.mark.usefixtures("project")
+def test_scores_without_a_hash_are_not_taken_for_those_of_a_checkpoint(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    old = run(0.3, "other")
+    leave(old.model_copy(update={"training": old.training.model_copy(update={"weights_sha256": None})}))
+    commit("of an earlier version")
+    assert main(["compare", "--profile", "other", "--exit-code"]) == 0, "a fresh clone has no checkpoints"
+    leave_checkpoint(old)
+    assert main(["compare", "--profile", "other", "--exit-code"]) == 1
+    output = capsys.readouterr().out
+    assert "earlier version" in output and "`serrm use other && dvc repro`" in output
+
+
+@pytest.mark.usefixtures("project")
 def test_a_run_with_changes_is_no_seed_of_one_without(capsys: pytest.CaptureFixture[str]) -> None:
     leave(run(0.3), run(0.9, name="sudoku-trm-s1", seed=1), steps=2)
     params = yaml.safe_load(Path("params.yaml").read_text())

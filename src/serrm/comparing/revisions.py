@@ -219,7 +219,7 @@ def _read_workspace(root: Path, profile: str) -> Revision:
         if (layout.runs / name).is_dir():
             matching = [run for run in candidates if is_of_checkpoint(run, layout.runs / name)]
             if not matching:
-                stale[name] = "not of the checkpoint in place" if candidates else "missing"
+                stale[name] = _why_not_of_checkpoint(candidates)
             candidates = matching or candidates
         elif name in written:
             stale[name] = "of a checkpoint that is no longer there"
@@ -235,9 +235,10 @@ def _read_workspace(root: Path, profile: str) -> Revision:
             f"{WORKSPACE}: the scores of {few(ungathered)} are those below {scores}; "
             f"`dvc repro` puts them into {metrics}"
         )
+    switch = "" if is_active else f"serrm use {profile} && "
     for reason in dict.fromkeys(stale.values()):
         subject = few([name for name in stale if stale[name] == reason])
-        remarks.append(f"{WORKSPACE}: the scores of {subject} are {reason}; run `dvc repro`")
+        remarks.append(f"{WORKSPACE}: the scores of {subject} are {reason}; run `{switch}dvc repro`")
     return _revision(WORKSPACE, profile, runs, params)._replace(remarks=tuple(remarks), stale=stale)
 
 
@@ -247,6 +248,15 @@ def is_of_checkpoint(scores: Evaluation, checkpoint: Path) -> bool:
         return scores.training.weights_sha256 == weights_sha256(checkpoint)
     except (OSError, ValueError):
         return False
+
+
+def _why_not_of_checkpoint(scores: Collection[Evaluation]) -> str:
+    """State why no scores of a run are known to be of the checkpoint in place."""
+    if not scores:
+        return "missing"
+    if all(run.training.weights_sha256 is None for run in scores):
+        return "of an earlier version, without the hash of their checkpoint"
+    return "not of the checkpoint in place"
 
 
 def _changed_runs(root: Path, params: Values) -> list[str]:
