@@ -236,6 +236,10 @@ def test_what_git_cannot_read_is_not_called_missing(name: str, capsys: pytest.Ca
         assert main(["compare", revision]) == 1
         error = capsys.readouterr().err
         assert "corrupt" in error and error.count("\n") == 1
+    Path("reports/made/metrics.json").write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\n")
+    assert main(["compare", "HEAD"]) == 1
+    assert "git lfs pull" in capsys.readouterr().err
+    git("checkout", ".")
 
 
 def test_a_summary_is_one_line_and_a_failure_only_with_an_exit_code(

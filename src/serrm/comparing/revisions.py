@@ -27,12 +27,12 @@ from serrm.core.project import (
     git_fault,
     read_committed,
 )
+from serrm.reporting.results import read_metrics
 from serrm.scoring.schema import (
     METRICS_FILE,
     Evaluation,
     parse_profile_scores,
     read_evaluation,
-    read_profile_scores,
 )
 from serrm.training.identity import weights_sha256
 
@@ -77,7 +77,7 @@ def read_revision(root: Path, name: str = WORKSPACE, profile: str | None = None)
     if name == WORKSPACE:
         return _read_workspace(root, profile or active_profile(root, name))
     if Layout(name, root).metrics.is_file():
-        runs = read_profile_scores(Layout(name, root).metrics).runs
+        runs = read_metrics(Layout(name, root).metrics).runs
         return _revision(name, name, runs, _params(root, name))
     commit = find_commit(root, name)
     profile = profile or active_profile(root, name)
@@ -205,7 +205,7 @@ def _read_workspace(root: Path, profile: str) -> Revision:
     layout, params = Layout(profile, root), _params(root, profile)
     runs_of_params = params.get("runs") or {}
     is_active = _values_of(root, PARAMS).get("profile") == profile
-    gathered = read_profile_scores(layout.metrics).runs if layout.metrics.is_file() else {}
+    gathered = read_metrics(layout.metrics).runs if layout.metrics.is_file() else {}
     names = dict.fromkeys((*gathered, *(runs_of_params if is_active else {})))
     paths = {name: layout.scores / f"{name}.json" for name in runs_of_params}
     written = {name: read_evaluation(path) for name, path in paths.items() if path.is_file()}

@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from serrm.config import RANDOM, Params
+from serrm.core.files import existing
 from serrm.inference.settings import HEADLINE_STEPS
 from serrm.models.families import FAMILIES
 from serrm.reporting.flops import optimiser_flops, step_flops
@@ -22,7 +23,14 @@ from serrm.reporting.recipes import ComposedSettings, Setting, setting_differenc
 from serrm.scoring import intervals
 from serrm.scoring.intervals import Difference, newcombe_correlation
 from serrm.scoring.metrics import MEAN, interval, metrics_of
-from serrm.scoring.schema import ComputePoint, Evaluation, ScoredSet, read_evaluation, read_profile_scores
+from serrm.scoring.schema import (
+    ComputePoint,
+    Evaluation,
+    ProfileScores,
+    ScoredSet,
+    read_evaluation,
+    read_profile_scores,
+)
 from serrm.scoring.significance import p_value
 
 Key = tuple[str, str]  # data set (an entry of `data_sets`) and variant of a run
@@ -208,12 +216,19 @@ def read_gathered(params: Params, path: Path) -> list[Evaluation]:
     Raises:
         ValueError: the file is missing, malformed, of another profile, or lacks a run.
     """
-    scores = read_profile_scores(path)
+    scores = read_metrics(path)
     if scores.profile != params.profile:
         raise ValueError(f"{path}: is of profile {scores.profile}, not {params.profile}")
     if missing := [name for name in params.runs if name not in scores.runs]:
         raise ValueError(f"{path}: has no run {missing[0]}; `dvc repro` writes it")
     return [scores.runs[name] for name in params.runs]
+
+
+def read_metrics(path: Path) -> ProfileScores:
+    """Read a profile's `metrics.json`. ValueError if it is missing, malformed, or a pointer that Git LFS left."""
+    if existing(path).read_bytes().startswith(b"version https://git-lfs"):
+        raise ValueError(f"{path} is a Git LFS pointer: git lfs pull")
+    return read_profile_scores(path)
 
 
 def grouped(runs: Iterable[Evaluation]) -> Results:
