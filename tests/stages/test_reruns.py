@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.stages.test_edits import leave_leftovers
 from tests.stages.test_pipeline import ROOT, Project, ran, stages
 
 pytestmark = pytest.mark.slow
@@ -276,6 +277,16 @@ def test_a_line_of_code_runs_the_stages_that_reach_it(project: StandIns) -> None
         path.write_text((path.read_text() if path.exists() else "") + "# a line\n")
         assert project.repro() - TABULATE == expected - TABULATE, module
         assert expected or project.repro() == set(), module
+
+
+def test_what_editors_and_desktops_leave_runs_nothing(project: StandIns) -> None:
+    lists = [path.read_text() for path in sorted(project.root.glob("data/ci/code/*"))]
+    for folder in ("core", "sources", "models", "training", "kernels/cpu", "reporting"):
+        leave_leftovers(project.root / "src" / "serrm" / folder)
+    leave_leftovers(project.root / "stages")
+    assert "up to date" in project.done("dvc", "status")
+    project.done("dvc", "repro", "-f", "-s", "hash_code")
+    assert [path.read_text() for path in sorted(project.root.glob("data/ci/code/*"))] == lists
 
 
 # Of every dict of parts: the module, what a part of one's own imports, and the part.

@@ -25,10 +25,14 @@ def import_closure(starts: Iterable[str], exclude: Callable[[str], bool]) -> set
 
 @cache
 def sources(module: str) -> dict[str, Path]:
-    """The file of a module, and the C++ beside it, which the module may compile, by their paths from the package on."""
+    """The file of a module, and the C++ beside it, which the module may compile, by their paths from the package on.
+
+    Hidden files, which editors and desktops leave, are none of these.
+    """
     file, root = _file(module), _folder(module.partition(".")[0]).parent
     assert file is not None, f"{module} has no source"
-    files = [file, *(path for path in file.parent.iterdir() if path.suffix in (".h", ".cpp"))]
+    beside = (path for path in file.parent.iterdir() if path.suffix in (".h", ".cpp"))
+    files = [file, *(path for path in beside if not path.name.startswith("."))]
     return {path.relative_to(root).as_posix(): path for path in files}
 
 
