@@ -41,10 +41,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Fixtures that make something with the given changes.
-MakeRun = Callable[..., RunSettings]
 MakePath = Callable[..., Path]
 MakeModel = Callable[..., LoadedModel]
-MakeSettings = Callable[..., SeRrmSettings]
 MakeTrainer = Callable[..., Trainer]
 
 CLUES = {4: (6, 9), 6: (14, 20), 9: (40, 50), 16: (170, 200), 25: (560, 600)}
@@ -102,7 +100,7 @@ Q_LEARNING: dict[str, Any] = {
     "halting": {"kind": "q_learning", "exploration": 0.5, "bootstrap": False},
     **TASK_TYPES,
 }
-# What turns `make_run`'s small SE-RRM into a small TRM with Q-learning.
+# What turns `run_settings`'s small SE-RRM into a small TRM with Q-learning.
 TRM_CHANGES: dict[str, Any] = {"model": TRM, "train": Q_LEARNING}
 ARRAYS: dict[str, Any] = {"num_augmentations": 3, "seed": 0}
 
@@ -139,7 +137,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def run_settings(**changes: Any) -> RunSettings:
-    """The run that the fixture `make_run` describes."""
+    """The run of a small SE-RRM; keywords lay changes over its sections, as `train={"steps": 9}`.
+
+    A `model` that names its family takes the place of the SE-RRM.
+    """
     model = {} if "family" in changes.get("model", {}) else MODEL
     sections: dict[str, Any] = {"model": model, "train": TRAIN, "arrays": ARRAYS, "fidelity": {}}
     values = {name: {**section, **changes.pop(name, {})} for name, section in sections.items()}
@@ -169,22 +170,6 @@ def se_rrm_settings(**changes: Any) -> SeRrmSettings:
 
 
 @pytest.fixture(scope="session")
-def make_settings() -> MakeSettings:
-    """The function itself."""
-    return se_rrm_settings
-
-
-@pytest.fixture(scope="session")
-def make_run() -> MakeRun:
-    """The run of a small SE-RRM; keywords lay changes over its sections, as `train={"steps": 9}`.
-
-    A `model` that names its family takes the place of the SE-RRM.
-    """
-
-    return run_settings
-
-
-@pytest.fixture(scope="session")
 def make_arrays(tmp_path_factory: pytest.TempPathFactory) -> MakePath:
     """Arrays of generated puzzles: a training set of one side, test sets of the sides given."""
 
@@ -208,11 +193,11 @@ def arrays(make_arrays: MakePath) -> Path:
 
 
 @pytest.fixture(scope="session")
-def make_trainer(make_run: MakeRun, make_arrays: MakePath) -> MakeTrainer:
-    """A trainer on eight 4×4 puzzles, of the run that `make_run` makes of the same keywords."""
+def make_trainer(make_arrays: MakePath) -> MakeTrainer:
+    """A trainer on eight 4×4 puzzles, of the run that `run_settings` makes of the same keywords."""
 
     def make(num_task_types: int = 1, **changes: Any) -> Trainer:
-        return trainer_on(make_arrays(side=4), make_run(**changes), num_task_types)
+        return trainer_on(make_arrays(side=4), run_settings(**changes), num_task_types)
 
     return make
 
@@ -240,12 +225,12 @@ def config_of(run: RunSettings, **facts: Any) -> CheckpointConfig:
 
 
 @pytest.fixture(scope="session")
-def untrained(make_run: MakeRun) -> MakeModel:
-    """A shallow model of `make_run` with random weights for 9×9 Sudoku, or as its alphabet and config.json say."""
+def untrained() -> MakeModel:
+    """A shallow model of `run_settings` with random weights for 9×9 Sudoku, or as its alphabet and config.json say."""
 
     def make(num_symbols: int = 11, config: dict[str, Any] | None = None, **changes: Any) -> LoadedModel:
         model = {"layers": 1, "h_cycles": 1, "l_cycles": 1, **changes.pop("model", {})}
-        run = make_run(model=model, **changes)
+        run = run_settings(model=model, **changes)
         built = build_model(
             run.model,
             num_symbols,

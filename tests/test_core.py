@@ -4,12 +4,10 @@ import json
 import subprocess
 import sys
 import tomllib
-from collections.abc import Callable
 from importlib.metadata import packages_distributions
 from pathlib import Path
-from typing import Any
 
-from tests.conftest import MakePath
+from tests.conftest import MakePath, run_settings
 
 ROOT = Path(__file__).parents[1]
 # What only the pipeline, `serrm ask`, pictures and Triton kernels run; all other modules belong to the core.
@@ -57,10 +55,8 @@ def packages_of_the_extras() -> list[str]:
     ]
 
 
-def test_the_core_trains_and_solves_without_the_extras(
-    make_run: Callable[..., Any], make_arrays: MakePath, tmp_path: Path
-) -> None:
-    settings = make_run(train={"steps": 2}).model_dump(mode="json")
+def test_the_core_trains_and_solves_without_the_extras(make_arrays: MakePath, tmp_path: Path) -> None:
+    settings = run_settings(train={"steps": 2}).model_dump(mode="json")
     readme = (ROOT / "README.md").read_text().partition("```python\n")[2].partition("```")[0]
     refused = packages_of_the_extras()
     assert {"mlflow", "ortools", "openai"} <= set(refused) and not {"torch", "numpy"} & set(refused)

@@ -23,7 +23,7 @@ from serrm.planning.forecast import (
     summary,
 )
 from serrm.puzzles.raw import Counts
-from tests.conftest import TRM_CHANGES, MakePath, MakeRun, scoring
+from tests.conftest import TRM_CHANGES, MakePath, run_settings, scoring
 from tests.drawn import counted
 
 ROOT = Path(__file__).parents[2]
@@ -39,11 +39,9 @@ def profile(name: str, **sections: Any) -> Params:
 
 
 @pytest.mark.parametrize("family", ["se_rrm", "trm"])
-def test_an_evaluation_takes_what_is_forecast(
-    family: str, make_run: MakeRun, trained: MakePath, make_arrays: MakePath
-) -> None:
+def test_an_evaluation_takes_what_is_forecast(family: str, trained: MakePath, make_arrays: MakePath) -> None:
     changes = TRM_CHANGES if family == "trm" else {"model": {"layers": 1}}
-    run, checkpoint, arrays = make_run(**changes), trained(**changes), make_arrays(side=4, tests=(4, 9))
+    run, checkpoint, arrays = run_settings(**changes), trained(**changes), make_arrays(side=4, tests=(4, 9))
 
     def forecast_and_done(**changes: Any) -> tuple[int, int]:
         settings = scoring(steps=(1, 3), equivariance_pairs=4, **changes)

@@ -25,7 +25,7 @@ from serrm.published.exchange import (
 )
 from serrm.training.checkpoint import read_config, read_weights, write_checkpoint
 from serrm.training.settings import Imported, RunSettings
-from tests.conftest import HRM, TASK_TYPES, TRM, MakeRun, config_of
+from tests.conftest import HRM, TASK_TYPES, TRM, config_of, run_settings
 from tests.drawn import CPU, seeded
 
 PREFIX = "_orig_mod.model.inner."
@@ -49,11 +49,11 @@ Exporter = Callable[[str], Path]
 
 
 @pytest.fixture(scope="module")
-def make(make_run: MakeRun) -> RunMaker:
+def make() -> RunMaker:
     """The run of one of the models above."""
 
     def run(name: str) -> RunSettings:
-        return make_run(model=MODELS[name], variant=name, train=TASK_TYPES)
+        return run_settings(model=MODELS[name], variant=name, train=TASK_TYPES)
 
     return run
 
@@ -154,10 +154,10 @@ UNPUBLISHED = ["planes: usual", "positions: none", "task_types: full", "states: 
 
 @pytest.mark.parametrize("refused", UNPUBLISHED)
 def test_a_setting_without_published_form_is_refused_by_name(
-    make_run: MakeRun, exported: Exporter, tmp_path: Path, refused: str
+    exported: Exporter, tmp_path: Path, refused: str
 ) -> None:
     setting, value = refused.split(": ")
-    run = make_run(model={**SMALL, setting: value}, train=TASK_TYPES)
+    run = run_settings(model={**SMALL, setting: value}, train=TASK_TYPES)
     with pytest.raises(ValueError, match=refused):
         export_checkpoint(write_random(tmp_path / "before", run), tmp_path / "file.pt")
     with pytest.raises(ValueError, match=rf"se_rrm\.pt: {refused}"):

@@ -16,17 +16,17 @@ from serrm.core.locks import is_locked, lock
 from serrm.core.project import Layout
 from serrm.tracking import background, follow
 from serrm.tracking.background import MIRROR_LOCK, OUTPUT, WORK_LOCK, end_work, hold_work, mirror_meanwhile
-from tests.conftest import MakeRun
+from tests.conftest import run_settings
 from tests.tracking.project import NAME, TinyRun
 
 pytestmark = pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy is deprecated")
 
 
 @pytest.fixture
-def tiny(root: Path, make_run: MakeRun) -> Iterator[TinyRun]:
+def tiny(root: Path) -> Iterator[TinyRun]:
     """A run of the active profile."""
     (root / "params.yaml").write_text("profile: ci\n")
-    yield TinyRun(root, "ci", make_run())
+    yield TinyRun(root, "ci", run_settings())
     end_work()
     wait_until(lambda: not is_locked(root / MIRROR_LOCK))
 

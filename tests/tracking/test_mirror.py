@@ -12,7 +12,7 @@ from mlflow.tracking import MlflowClient
 from serrm.tracking import tracking_uri
 from serrm.tracking.mirror import Mirror
 from serrm.tracking.store import StoreError, links, open_store
-from tests.conftest import MakeRun
+from tests.conftest import run_settings
 from tests.repository import git
 from tests.tracking.project import LOSSES, NAME, RECORDS, TinyRun, content, history
 
@@ -21,9 +21,9 @@ pytestmark = pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy i
 
 
 @pytest.fixture
-def tiny(root: Path, request: pytest.FixtureRequest, make_run: MakeRun) -> TinyRun:
+def tiny(root: Path, request: pytest.FixtureRequest) -> TinyRun:
     """A run of a profile of its own, of which no file is there."""
-    return TinyRun(root, re.sub(r"\W", "-", request.node.name), make_run())
+    return TinyRun(root, re.sub(r"\W", "-", request.node.name), run_settings())
 
 
 def check_everything(client: MlflowClient, tiny: TinyRun) -> None:
@@ -266,13 +266,13 @@ def test_a_database_of_another_version_is_one_line(
 
 
 def test_a_moved_project_does_not_write_into_the_old_folder(
-    make_run: MakeRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     old, new = tmp_path / "old", tmp_path / "new"
     old.mkdir()
     for variable in ("MLFLOW_TRACKING_URI", "DVC_ROOT"):
         monkeypatch.delenv(variable, raising=False)
-    tiny = TinyRun(old, "moved", make_run())
+    tiny = TinyRun(old, "moved", run_settings())
     tiny.train()
     tiny.evaluate()
     tiny.mirror()
@@ -284,10 +284,10 @@ def test_a_moved_project_does_not_write_into_the_old_folder(
 
 
 def test_git_tags_give_the_commit_and_whether_the_code_differs(
-    root: Path, client: MlflowClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make_run: MakeRun
+    root: Path, client: MlflowClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def tags(profile: str) -> dict[str, str]:
-        tiny = TinyRun(tmp_path, profile, make_run())
+        tiny = TinyRun(tmp_path, profile, run_settings())
         with tiny.training():
             tiny.mirror()
         return dict(tiny.stored(client)[0].data.tags)
