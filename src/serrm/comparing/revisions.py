@@ -120,7 +120,7 @@ def _joined(name: str, revisions: list[Revision]) -> Revision:
                 runs[joined_name], settings[joined_name] = run, revision.settings[run_name]
     remarks = tuple(dict.fromkeys(remark for revision in revisions for remark in revision.remarks))
     stale = {run: reason for revision in revisions for run, reason in revision.stale.items()}
-    return Revision(name, profile, runs, settings, remarks, stale)
+    return Revision(name, revisions[0].profile, runs, settings, remarks, stale)
 
 
 def used_values(params: Mapping[str, Any], name: str) -> dict[str, Any]:
