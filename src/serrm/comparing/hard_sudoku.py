@@ -209,8 +209,15 @@ def picture(points: Sequence[FlopsPoint]) -> str:
         for label, point in sorted(labels.items(), key=lambda item: -item[1].solved):
             side, lowered = PLACES.get(label, ("right", 0.0))
             offset = (LABEL_OFFSET if side == "right" else -LABEL_OFFSET, -3 - lowered)
-            look = {"fontsize": 8.5, "horizontalalignment": "left" if side == "right" else "right"}
-            axes.annotate(label, (point.flops, point.solved), offset, textcoords="offset points", **look)
+            alignment = "left" if side == "right" else "right"
+            axes.annotate(
+                label,
+                (point.flops, point.solved),
+                offset,
+                textcoords="offset points",
+                fontsize=8.5,
+                horizontalalignment=alignment,
+            )
         for family in (*FAMILIES, ""):
             axes.plot(
                 [], [], "o", color=_colour(family), label=f"colour: {model_name(family) or 'another model'}"
