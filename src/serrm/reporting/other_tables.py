@@ -49,7 +49,7 @@ def variants_table(report: Report) -> pd.DataFrame:
                 }
                 rows.append(labels | _scores_on(runs, name, {}))
     columns = ["Task", "Model", "Puzzles", "n", "Steps", "Solved", "GPA"]
-    return pd.DataFrame(rows, columns=columns).fillna(DASH)
+    return pd.DataFrame(rows, columns=columns, dtype=object).fillna(DASH)
 
 
 def file_sets_table(report: Report) -> pd.DataFrame:
@@ -65,7 +65,7 @@ def file_sets_table(report: Report) -> pd.DataFrame:
             )
     further = [heading for heading in further_metrics() if any(heading in row for row in rows)]
     columns = ["Task", "Puzzles", "Model", "n", "Steps", "Solved", "GPA", *further]
-    return pd.DataFrame(rows, columns=columns).fillna(DASH)
+    return pd.DataFrame(rows, columns=columns, dtype=object).fillna(DASH)
 
 
 def _scores_on(runs: Sequence[Evaluation], name: str, further: Mapping[str, str]) -> dict[str, str]:
