@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
+from serrm.core import provenance
 from serrm.core.files import hash_file
 from serrm.core.project import Layout
 from serrm.training.identity import unfinished_trainings, weights_sha256
@@ -142,6 +143,16 @@ def test_what_editors_leave_is_no_change_for_git_and_dvc(tmp_path: Path, ignored
     status = ("git", "-C", str(tmp_path), "status", "--porcelain", "--untracked-files=all", "src")
     subprocess.run([*status[:3], "init", "-q"], check=True)
     assert subprocess.run(status, check=True, capture_output=True, text=True).stdout == "?? src/x.py\n"
+
+
+def test_what_editors_leave_is_no_code_of_a_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(provenance, "__file__", str(tmp_path / "core" / "provenance.py"))
+    (tmp_path / "core").mkdir()
+    (tmp_path / "core" / "x.py").write_text("code")
+    before = provenance.package_hash()
+    leave_leftovers(tmp_path / "core")
+    (tmp_path / "core" / ".#x.py").symlink_to("user@host.1")
+    assert provenance.package_hash() == before
 
 
 def test_code_that_is_newer_than_its_list_trains_nothing(project: Path) -> None:

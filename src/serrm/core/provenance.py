@@ -80,11 +80,13 @@ def cpu_name() -> str:
 def package_hash() -> str:
     """Hash all source files of the package, to tell which code made a checkpoint.
 
-    The stage `hash_code` is finer: it hashes the code that each run uses.
+    The stage `hash_code` is finer: it hashes the code that each run uses. Hidden files, which editors leave, are none.
     """
     digest = hashlib.sha256()
     root = Path(__file__).parents[1]
     for path in sorted(path for pattern in SOURCES for path in root.glob(pattern)):
+        if any(part.startswith(".") for part in path.relative_to(root).parts):
+            continue
         digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()
 
