@@ -10,6 +10,7 @@ import yaml
 import serrm
 from serrm.cli import main
 from serrm.comparing.seeds import SOLVED, STUDY
+from serrm.core.project import current_commit
 from serrm.scoring.schema import Evaluation, profile_text, write_evaluation
 from tests.references import RATES, SCORED, run_scores
 from tests.repository import git
@@ -240,6 +241,18 @@ def test_what_git_cannot_read_is_not_called_missing(name: str, capsys: pytest.Ca
     assert main(["compare", "HEAD"]) == 1
     assert "git lfs pull" in capsys.readouterr().err
     git("checkout", ".")
+
+
+def test_what_git_cannot_compare_with_the_commit_is_recorded_with_changes(
+    project: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    Path("src").mkdir()
+    Path("src", "x.py").touch()
+    head = commit("code")
+    assert current_commit(project) == (head, False)
+    spoil("HEAD^{tree}")
+    assert current_commit(project) == (head, True)
+    assert "corrupt" in caplog.text
 
 
 def test_a_summary_is_one_line_and_a_failure_only_with_an_exit_code(

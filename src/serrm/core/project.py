@@ -1,11 +1,13 @@
 """The project around the current folder: its root, its paths as in dvc.yaml, a profile's params file, its commit."""
 
+import logging
 import os
 import subprocess
 from pathlib import Path
 
 import typer
 
+log = logging.getLogger(__name__)
 PARAMS, PROFILES, MACHINE_FILE = "params.yaml", "profiles", "machine.yaml"
 PIPELINE, LOCK = "dvc.yaml", "dvc.lock"
 DATA_SET_STAGES = ("download", "choose_puzzles", "build_arrays")
@@ -51,9 +53,16 @@ def project_home(root: Path) -> Path:
 
 
 def current_commit(root: Path) -> tuple[str, bool]:
-    """The checked-out commit, and whether files that results depend on differ from it; "" outside of a repository."""
+    """The checked-out commit, and whether files that results depend on differ from it; "" outside of a repository.
+
+    Where git cannot tell whether they differ, a line says why, and they count as different.
+    """
     commit = git(root, "rev-parse", "HEAD")
-    return commit, bool(commit and git(root, "status", "--porcelain", "--", *WATCHED))
+    try:
+        return commit, bool(commit and checked_git(root, "status", "--porcelain", "--", *WATCHED))
+    except ValueError as error:
+        log.warning("%s is recorded with changes: %s", commit[:7], error)
+        return commit, True
 
 
 def git_fault(root: Path) -> str | None:
