@@ -8,6 +8,7 @@ that ends it there. (Extensions; noisy trajectories are PTRM's, arXiv:2605.19943
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -74,7 +75,7 @@ class Symmetric(Attempt):
 
     def asked(self) -> UInt8[np.ndarray, "B I"]:
         """Apply the augmentation with the attempt's number."""
-        return self.task.apply(self.questions, self._parameters(), self.side)
+        return self.task.apply(self.questions, self._parameters, self.side)
 
     def answered(self, predictions: UInt8[np.ndarray, "B I"]) -> UInt8[np.ndarray, "B I"]:
         """Undo it: padding and the first special token stay in every augmentation, so they show where cells go."""
@@ -92,6 +93,7 @@ class Symmetric(Attempt):
         np.put_along_axis(result, np.asarray(sources), np.take_along_axis(inverse, known, axis=1), axis=1)
         return result
 
+    @cached_property
     def _parameters(self) -> UInt8[np.ndarray, "B P"]:
         most = self.task.most_augmentations
         number = self.number if most is None else self.number % (most + 1)
@@ -99,7 +101,7 @@ class Symmetric(Attempt):
 
     def _moved(self, grid: UInt8[np.ndarray, " I"]) -> UInt8[np.ndarray, "B I"]:
         grids = np.repeat(grid[None], len(self.questions), axis=0)
-        return self.task.apply(grids, self._parameters(), self.side)
+        return self.task.apply(grids, self._parameters, self.side)
 
 
 class Ends(NamedTuple):
