@@ -1,6 +1,5 @@
 """Params files: every profile composes to what it says; whatever is misspelt, missing or out of range is named."""
 
-import copy
 import importlib
 import json
 import re
@@ -14,7 +13,6 @@ from typing import Any
 import pytest
 import torch
 import yaml
-from dvc.utils.hydra import apply_overrides
 
 from serrm.cli import main
 from serrm.config import Params, open_project, read_execution, read_params
@@ -104,20 +102,6 @@ def test_every_run_of_every_profile_composes_and_builds(profile: str) -> None:
         )
 
 
-@pytest.mark.parametrize("profile", PROFILES)
-def test_setting_a_parameter_by_dvc_changes_its_line_alone(profile: str, tmp_path: Path) -> None:
-    before, params = (ROOT / "profiles" / f"{profile}.yaml").read_text(), plain(profile)
-    (data_set, recipes), run = next(iter(params["recipes"].items())), next(iter(params["runs"]))
-    model = next(iter(recipes))
-    number = next(key for key, value in recipes[model].items() if isinstance(value, int | float))
-    keys = f"models.{model}.layers", f"recipes.{data_set}.{model}.{number}", f"runs.{run}.seed"
-    (tmp_path / "params.yaml").write_text(before)
-    apply_overrides(str(tmp_path / "params.yaml"), [f"{key}=777" for key in keys])
-    lines = before.splitlines(), (tmp_path / "params.yaml").read_text().splitlines()
-    changed = [new for old, new in zip(*lines, strict=True) if old != new]
-    assert len(changed) == len(keys) and all("777" in line for line in changed)
-
-
 def test_the_seed_of_a_run_can_be_swept_and_its_name_is_a_label() -> None:
     params = plain()
     params["runs"]["maze-trm-s0"]["seed"] = 5
@@ -180,6 +164,7 @@ def test_a_section_that_is_no_mapping_is_refused_or_left_out(value: object) -> N
 
 
 CHANGES, ARC = "runs.maze-trm-s0.changes", "data_sets.arc_agi_1.arrays"
+SOURCE = "data_sets.arc_agi_1.download.source"
 NO_LEARNING = "kind: se_rrm cannot learn when to halt"
 
 
@@ -207,6 +192,9 @@ NO_LEARNING = "kind: se_rrm cannot learn when to halt"
         ("data_sets.maze.download", {"source": {"kind": "packaged"}}, ".source: "),
         ("data_sets.maze.download", {"source": {"kind": "mirror"}}, "data_sets.maze.files: "),
         ("data_sets.maze.files", "sets", ": "),
+        ("data_sets.maze.task", "labyrinth", ": 'labyrinth' is not a task"),
+        (f"{SOURCE}.sides", [5, 3], f"{SOURCE}.generated.sides: "),
+        (f"{SOURCE}.families", ["mirror", "mirror"], f"{SOURCE}.generated.families: "),
         ("data_sets.maze.files", "~/sets", ": "),
         ("data_sets.maze.arrays", {"num_augmentations": 8}, ".num_augmentations: a puzzle has"),
         ("recipes.arc_agi_1.trm.arrays", {"num_augmentations": 999_999}, f".num_augmentations: {ARC}"),
@@ -348,19 +336,3 @@ def test_execution_has_defaults_and_refuses_unknown_keys(tmp_path: Path) -> None
     (tmp_path / "machine.yaml").write_text("threads: 1\ncolour: red\n")
     with pytest.raises(ValueError, match=r"machine\.yaml\.colour"):
         read_execution(tmp_path)
-
-
-def test_several_data_sets_of_a_task_stand_side_by_side() -> None:
-    params = plain("ci")
-    large = copy.deepcopy(params["data_sets"]["maze"]) | {"task": "maze"}
-    large["download"]["source"]["side"] = 11
-    params["data_sets"]["maze_11"], params["recipes"]["maze_11"] = large, params["recipes"]["maze"]
-    params["runs"]["maze_11-trm-s0"] = params["runs"]["maze-trm-s0"] | {"data_set": "maze_11"}
-    both = parse(Params, params, "")
-    run, scoring = both.run_settings("maze_11-trm-s0"), both.scoring_settings("maze_11-trm-s0")
-    assert (run.data_set, run.task, scoring.task) == ("maze_11", "maze", "maze")
-    assert both.run_settings("maze-trm-s0").task == "maze" and "11×11" in scoring.source
-    sides = [both.counts(name).side for name in ("maze", "maze_11")]
-    assert sides == [8, 11]
-    large["task"] = "labyrinth"
-    assert refusal(params).startswith("params.yaml: data_sets.maze_11.task: 'labyrinth' is not a task")
