@@ -40,7 +40,7 @@ def check_everything(client: MlflowClient, tiny: TinyRun) -> None:
     assert {"FSR of other sets/4x4", "FSR/9x9", "FSR/9x9 from", "FSR/9x9 to"} <= run.data.metrics.keys()
     assert history(client, run, "snapshots/gpa") == [(6, 70)]
     assert not [name for name in run.data.metrics if "guess" in name]
-    assert run.data.metrics["size/parameters"] == 1000
+    assert run.data.metrics["size/parameters"] == 1000 and run.data.params["machine.cpu"]
     assert run.data.metrics["train/puzzle_steps_per_second"] == 16
     tags = {"data_set": "sudoku", "variant": "tiny", "seed": "0", "family": "se_rrm", "arithmetic": "exact"}
     assert run.data.tags.items() >= tags.items()
@@ -64,16 +64,6 @@ def test_relative_addresses_start_at_the_repository(
     monkeypatch.setenv("DVC_ROOT", "/repository")
     monkeypatch.setenv("MLFLOW_TRACKING_URI", address)
     assert tracking_uri(tmp_path) == expected
-
-
-def test_an_address_of_ones_own_works(tiny: TinyRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DVC_ROOT", str(tmp_path))
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", "sqlite:///runs.db?timeout=30")
-    tiny = TinyRun(tmp_path, "ci", tiny.settings)
-    tiny.train()
-    tiny.evaluate()
-    tiny.mirror()
-    check_everything(MlflowClient(tracking_uri(tmp_path)), tiny)
 
 
 def test_a_training_grows_in_mlflow_and_a_repetition_adds_nothing(
@@ -120,16 +110,11 @@ def test_a_training_that_is_killed_is_marked_and_goes_on_in_its_run(
     check_everything(client, tiny)
 
 
-@pytest.mark.parametrize("changes", [{"weights": "v" * 64}, {}], ids=["other weights", "equal weights"])
-def test_a_repeated_training_is_another_run(
-    tiny: TinyRun, client: MlflowClient, changes: dict[str, str]
-) -> None:
-    for number in range(2):
+def test_a_repeated_training_is_another_run(tiny: TinyRun, client: MlflowClient) -> None:
+    for _ in range(2):
         tiny.train()
         tiny.evaluate()
         tiny.mirror()
-        if not number:
-            tiny.weights = changes.get("weights", tiny.weights)
     newer, older = tiny.stored(client)
     assert newer.data.tags["serrm.current"] == "yes" and older.data.tags["serrm.current"] == "no"
     assert tiny.statuses(client) == ["FINISHED", "FINISHED"]
@@ -155,7 +140,7 @@ def test_two_clones_with_equal_weights_have_a_run_each(
     tiny: TinyRun, client: MlflowClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clone = TinyRun(tmp_path, tiny.layout.profile, tiny.settings)
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tiny.layout.root / 'mlflow.db'}")
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tiny.layout.root / 'mlflow.db'}?timeout=30")
     with tiny.training(1):
         tiny.mirror()
         with clone.training(2):
@@ -305,20 +290,13 @@ def test_git_tags_give_the_commit_and_whether_the_code_differs(
     assert clean["mlflow.source.git.commit"] == git("rev-parse", "HEAD", cwd=tmp_path)
 
 
-def test_a_run_tells_its_experiment_and_its_machine(
-    tiny: TinyRun, client: MlflowClient, monkeypatch: pytest.MonkeyPatch
+def test_a_run_names_its_experiment_and_a_link_opens_the_charts(
+    tiny: TinyRun, client: MlflowClient, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DVC_EXP_NAME", "short")
     tiny.train()
     tiny.mirror()
     (run,) = tiny.stored(client)
     assert run.info.run_name == f"{NAME} (short)"
-    assert run.data.params["machine.cpu"]
-
-
-def test_a_link_per_experiment_opens_its_charts(tiny: TinyRun, client: MlflowClient, root: Path) -> None:
-    tiny.train()
-    tiny.mirror()
-    (run,) = tiny.stored(client)
     link = dict(links(root, "http://host:1"))[f"serrm/{tiny.layout.profile}/sudoku"]
     assert f"/experiments/{run.info.experiment_id}/runs?" in link and "compareRunsMode=CHART" in link
