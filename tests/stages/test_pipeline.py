@@ -1,6 +1,5 @@
 """The pipeline as DVC runs it: a copy of the repository, tiny parameters, and what each edit runs again."""
 
-import json
 import os
 import re
 import shutil
@@ -10,21 +9,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from unittest.mock import Mock
 
 import pytest
-import typer
 import yaml
 from mlflow.tracking import MlflowClient
 
-from serrm.core.files import hash_file
 from serrm.core.locks import lock
 from serrm.core.project import Layout
 from serrm.scoring.schema import read_profile_scores
 from serrm.tracking.background import MIRROR_LOCK
 from serrm.training.identity import weights_sha256
-from serrm.training.run import EXIT_RESUMABLE, Interrupted
-from stages import __main__ as command_line
+from serrm.training.run import EXIT_RESUMABLE
 
 ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
@@ -206,52 +201,3 @@ def test_a_failing_run_stops_none_of_those_beside_it(built: Project) -> None:
     assert [*lock["stages"]] == built.done("dvc", "stage", "list", "--name-only").split(), "in one order"
     assert "up to date" in built.run("dvc", "status").stdout
     assert built.run(*RUNNING, "many").returncode == 2
-
-
-@pytest.mark.slow
-def test_a_run_begins_with_the_weights_of_another(built: Project) -> None:
-    params = tiny()
-    params["runs"]["sudoku-tuned-s0"] = params["runs"][RUN] | {"init": f"ci/runs/{RUN}"}
-    built.write(params)
-    assert stages("train evaluate", "sudoku-tuned-s0") <= built.repro()
-    layout = Layout("ci", built.root)
-    config = json.loads((layout.runs / "sudoku-tuned-s0" / "config.json").read_text())
-    assert config["initial_sha256"] == hash_file(layout.runs / RUN / "model.safetensors")
-
-
-def test_a_wrong_value_of_the_last_run_stops_the_first_stage(tmp_path: Path) -> None:
-    params = tiny()
-    params["runs"][OTHER]["changes"]["train.learning_rate"] = "fast"
-    Project(tmp_path).write(params)
-    result = subprocess.run(
-        [sys.executable, "-m", "stages", "download", "sudoku"],
-        cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert result.returncode == 1 and not (tmp_path / "data").exists()
-    assert f"runs.{OTHER}.changes.train.learning_rate" in result.stderr and result.stderr.count("\n") == 1
-
-
-@pytest.mark.parametrize(
-    ("error", "code", "message"),
-    [
-        (Interrupted("stopped at step 3"), EXIT_RESUMABLE, ""),
-        (FileNotFoundError(2, "No such file", "a.json"), 1, "error: [Errno 2] No such file: 'a.json'\n"),
-    ],
-    ids=["interrupted", "failed"],
-)
-def test_failures_are_one_line_and_a_code(
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    error: Exception,
-    code: int,
-    message: str,
-) -> None:
-    monkeypatch.setattr(command_line, "app", Mock(spec=typer.Typer, side_effect=error))
-    monkeypatch.setattr("stages.__main__.signal.signal", lambda *_: None)
-    with pytest.raises(SystemExit) as stop:
-        command_line.main()
-    assert (stop.value.code, capsys.readouterr().err) == (code, message)
