@@ -3,7 +3,6 @@
 import json
 import shutil
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,7 +20,7 @@ from stages import evaluate, inputs, train
 from stages.inputs import unedited
 from tests.conftest import MakePath
 from tests.repository import git
-from tests.stages.test_pipeline import OTHER, ROOT, RUN, Project, built, ran, tiny
+from tests.stages.test_pipeline import OTHER, ROOT, RUN, Project, built, tiny
 
 __all__ = ["built"]
 MODULE = "src/serrm/core/module.py"  # code of every stage
@@ -237,30 +236,6 @@ def test_the_facts_of_a_checkpoint_come_back_with_it(trainable: Layout) -> None:
     train.train(RUN)
     assert len(list(trainable.provenance.iterdir())) == 2
     assert first.read_bytes() == content and first.stem != weights_sha256(trainable.runs / RUN)
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy is deprecated")
-def test_dvc_files_no_training_under_settings_that_were_edited_meanwhile(built: Project) -> None:
-    layout, stage = Layout("ci", built.root), f"train@{OTHER}"
-    long, edited = tiny(), tiny()
-    for params, rate in ((long, 0.001), (edited, 0.002)):
-        params["recipes"]["sudoku"]["se_rrm"] |= {"steps": 300, "learning_rate": rate}
-    built.write(long, checkpoint_seconds=0.1)
-    process = subprocess.Popen(["dvc", "repro", stage], cwd=built.root, env=built.environment)
-    while not list(unfinished_trainings(layout.scratch)) and process.poll() is None:
-        time.sleep(0.1)
-    built.write(edited)
-    assert process.wait() != 0 and not (layout.runs / OTHER).exists()
-    built.write(long)
-    assert "resuming" in built.run("dvc", "repro", stage).stderr
-    weights = weights_sha256(layout.runs / OTHER)
-    built.write(edited)
-    built.done("dvc", "repro", stage)
-    assert weights_sha256(layout.runs / OTHER) != weights
-    built.write(long)
-    assert ran(built.done("dvc", "repro", stage)) == set(), "the run cache has it"
-    assert weights_sha256(layout.runs / OTHER) == weights
 
 
 @pytest.mark.slow
