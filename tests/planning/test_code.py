@@ -3,7 +3,6 @@
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -12,48 +11,16 @@ from serrm.planning import imports
 from serrm.planning.code import used_code
 from serrm.planning.imports import import_closure
 from serrm.puzzles.tasks import TASKS
-from serrm.training.settings import RunSettings
 
-ROOT = Path(__file__).parents[2]
-RUN = "sudoku-trm-s0"
-
-
-def run_of(profile: str, name: str = RUN, **train: Any) -> RunSettings:
-    run = read_params(ROOT / "profiles" / f"{profile}.yaml").run_settings(name)
-    return run.model_copy(update={"train": run.train.model_copy(update=train)})
-
-
-def modules(lines: list[str]) -> set[str]:
-    return {line.split()[1] for line in lines if len(line.split()[0]) == 64}
-
-
-def test_a_run_uses_its_parts_and_no_others() -> None:
-    lines = used_code(run_of("laptop", "maze-trm-s0"), "training")
-    assert "run.train.optimizer: serrm.training.optimizers.MuonSettings" in lines
-    assert "run.train.schedule: serrm.training.schedules.cosine" in lines
-    of_run = modules(lines)
-    assert {"serrm/training/muon.py", "serrm/models/hrm_trm.py", "serrm/models/halting.py"} <= of_run
-    assert {"serrm/training/loop.py", "serrm/kernels/cpu/sublayers.cpp", "stages/train.py"} <= of_run
-    assert {"serrm/puzzles/maze/record.py", "serrm/puzzles/transforms.py"} <= of_run
-    for other in ("models/se_rrm", "models/families", "inference/predict", "config"):
-        assert f"serrm/{other}.py" not in of_run
-    assert not [name for name in of_run if name.startswith(("serrm/puzzles/sudoku", "serrm/puzzles/arc"))]
-    assert "serrm/puzzles/maze/rules.py" not in of_run
-    assert "serrm/puzzles/maze/rules.py" in modules(used_code(run_of("laptop", "maze-trm-s0"), "scoring"))
+LAPTOP = Path(__file__).parents[2] / "profiles" / "laptop.yaml"
 
 
 def test_a_training_that_takes_every_right_answer_depends_on_the_rule(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(TASKS, "maze", replace(TASKS["maze"], right_answers="any"))
-    assert "serrm/puzzles/maze/rules.py" in modules(used_code(run_of("laptop", "maze-trm-s0"), "training"))
-
-
-def test_a_scoring_does_not_depend_on_how_a_run_was_trained() -> None:
-    of_run = modules(used_code(run_of("ci"), "scoring"))
-    assert {"serrm/models/hrm_trm.py", "serrm/training/losses.py", "serrm/inference/search.py"} <= of_run
-    for other in ("training/loop", "training/adam_atan2", "training/muon"):
-        assert f"serrm/{other}.py" not in of_run
+    lines = used_code(read_params(LAPTOP).run_settings("maze-trm-s0"), "training")
+    assert any(line.endswith(" serrm/puzzles/maze/rules.py") for line in lines)
 
 
 def test_lazy_and_relative_imports_are_followed_and_those_for_types_are_not(

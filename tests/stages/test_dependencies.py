@@ -127,15 +127,3 @@ def test_the_code_of_runs_is_what_their_stage_imports(part: str, stage: str) -> 
     if part == "training":
         leaves -= {"src/serrm/training/adam_atan2.py", "src/serrm/training/muon.py"}
     assert reached([stage], leaves) <= files, "modules that a run uses are listed"
-
-
-def test_an_edit_of_what_only_commands_use_runs_no_stage() -> None:
-    deps = {dep for stage in STAGES for dep in code_deps(stage)}
-    params = read_params(ROOT / "profiles" / "ci.yaml")
-    runs = [params.run_settings(name) for name in params.runs]
-    lines = {line for run in runs for part in OF_RUNS for line in used_code(run, part)}
-    for package in ("comparing", "tracking", "commands"):
-        folder = f"src/serrm/{package}"
-        assert (ROOT / folder).is_dir()
-        assert not any(covered(folder, {dep}) or covered(dep, {folder}) for dep in deps)
-        assert not any(f" serrm/{package}/" in line for line in lines)

@@ -259,18 +259,6 @@ def test_an_edited_file_of_a_mirror_repeats_what_it_changes(
     assert project.repro() - stages("train evaluate", "maze-trm-s0", "maze-tuned-s0") == expected | TABULATE
 
 
-def test_a_switch_of_profile_and_back_trains_nothing(project: StandIns) -> None:
-    project.use("laptop")
-    assert stages("train", *RUNS) <= project.repro()
-    project.use("ci")
-    assert project.repro() <= TABULATE
-    assert (project.root / "data" / "laptop" / "runs" / MAZE).is_dir(), "the other profile's results stay"
-    project.use("laptop")
-    assert project.repro() <= TABULATE
-    project.use("ci")
-    project.repro()
-
-
 def test_a_line_of_code_runs_the_stages_that_reach_it(project: StandIns) -> None:
     for module, expected in CODE.items():
         path = project.root / "src" / "serrm" / module
@@ -344,9 +332,7 @@ def test_experiments_and_comparisons_as_the_docs_have_them(project: StandIns) ->
     assert "recipes.sudoku.trm.steps" in project.done("dvc", "params", "diff")
     for command in ("metrics diff", "exp show --only-changed --drop data/"):
         output = project.done("dvc", *command.split())
-        assert TRM in output and "hrm" not in output
-        lines = [line.rstrip() for line in output.splitlines()]
-        assert len(lines) < 15 and max(map(len, lines)) <= 120, f"{command} is readable"
+        assert TRM in output and "hrm" not in output, command
     assert "html" in project.done("dvc", "plots", "diff")
     project.done("git", "checkout", "-q", ".")
     project.done("dvc", "exp", "run", "--queue", "-n", "wider", "-S", "models.trm.width=96")

@@ -30,15 +30,6 @@ class Clone(StandIns):
         files = (path for top in tops if top.name != "scratch" for path in top.rglob("*") if path.is_file())
         return {path.relative_to(self.root).as_posix(): path.read_bytes() for path in files}
 
-    def commit(self) -> None:
-        """Commit everything."""
-        self.done("git", "add", ".")
-        self.done("git", "commit", "-qm", "results")
-
-    def prune(self) -> str:
-        """What `serrm prune` prints."""
-        return self.done(sys.executable, "-m", "serrm.cli", "prune")
-
     def status(self) -> str:
         """What git finds changed."""
         return self.done("git", "status", "--porcelain")
@@ -49,14 +40,23 @@ class Clone(StandIns):
         return self.repro()
 
 
+def commit(repository: StandIns) -> None:
+    repository.done("git", "add", ".")
+    repository.done("git", "commit", "-qm", "all")
+
+
+def prune(repository: StandIns) -> str:
+    """What `serrm prune` prints."""
+    return repository.done(sys.executable, "-m", "serrm.cli", "prune")
+
+
 @pytest.fixture(scope="module")
 def origin(tmp_path_factory: pytest.TempPathFactory) -> StandIns:
     """A repository with committed results."""
     made = StandIns(tmp_path_factory.mktemp("origin"))
     made.repro()
-    made.done(sys.executable, "-m", "serrm.cli", "prune")
-    made.done("git", "add", ".")
-    made.done("git", "commit", "-qm", "results")
+    prune(made)
+    commit(made)
     return made
 
 
@@ -69,7 +69,7 @@ def clone(
     monkeypatch.setenv("MACHINE", "another")
     assert made.repro() >= ALL
     if request.param == "with a commit":
-        made.commit()
+        commit(made)
     return made
 
 
@@ -110,7 +110,7 @@ def test_a_switch_of_profile_and_its_undo_keep_the_results_of_both(clone: Clone)
     assert both.items() > before.items()
     assert clone.undo() <= TABULATE
     assert clone.results() == both
-    clone.prune()
+    prune(clone)
     assert clone.results() == both
 
 
@@ -121,8 +121,7 @@ def test_removed_runs_and_test_sets_leave_no_trace(origin: StandIns, tmp_path: P
     clone.repro()
     assert clone.status() == ""
     clone.root.joinpath("mine.txt").write_text("puzzles")
-    clone.done("git", "add", "mine.txt")
-    clone.done("git", "commit", "-qm", "puzzles")
+    commit(clone)
     run = {"data_set": "maze", "model": "trm", "seed": 0, "init": "random"}
     clone.edit(f"runs/{new}", run)
     clone.edit("tests", {"mine": {"data_set": "sudoku", "file": "mine.txt"}})
@@ -130,12 +129,12 @@ def test_removed_runs_and_test_sets_leave_no_trace(origin: StandIns, tmp_path: P
     clone.done("git", "checkout", "params.yaml")
     lost = layout.scores / "lost.json"
     lost.write_text("not made by DVC")
-    clone.prune()
+    prune(clone)
     assert lost.exists() and not (layout.scores / f"{new}.json").exists()
     assert (layout.runs / new).is_dir(), "checkpoints stay"
     lost.unlink()
     assert clone.repro() <= TABULATE
-    assert clone.status() == "" and clone.prune() == ""
+    assert clone.status() == "" and prune(clone) == ""
     clone.edit(f"runs/{new}", run)
     assert clone.repro() <= TABULATE
     assert (layout.scores / f"{new}.json").exists()
