@@ -18,7 +18,6 @@ from PIL import Image
 from serrm.cli import main
 from serrm.inference.predict import LoadedModel
 from serrm.puzzles.sudoku.data import TEXT, generate_puzzles
-from serrm.solving.model import packaged_names
 from serrm.solving.solve import Answer, Status
 from tests.conftest import MakeModel
 from tests.oracle import is_right, make_oracle
@@ -123,14 +122,6 @@ def test_on_a_terminal_one_puzzle_is_drawn_above_its_status(
     monkeypatch.setenv("TERM", "xterm")
     solve(*arguments)
     assert re.sub(r"\x1b\[[\d;]*m", "", capsys.readouterr().out).startswith(begin)
-
-
-@pytest.mark.parametrize("name", [name for name in packaged_names() if name.startswith("sudoku")])
-def test_a_packaged_checkpoint_has_a_name(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ["solve", EASY, "--checkpoint", name, "--precision", "bfloat16"]
-    assert main([*arguments, "--format", "json"]) == 0
-    answer = json.loads(capsys.readouterr().out)
-    assert answer["status"] == "verified" and is_right(EASY, answer["answer"])
 
 
 def test_a_terminal_is_not_an_input(

@@ -203,11 +203,3 @@ def test_arc_is_refused_plainly_where_nothing_is_known(untrained: MakeModel) -> 
         (answer,) = answers_to(untrained(num_symbols=12, config=config, **run), arc(["aa"]))
         assert answer.status == Status.UNSUPPORTED
         assert message in answer.remark
-
-
-def test_a_trace_is_the_way_to_the_answer(oracle: LoadedModel, puzzles: list[str]) -> None:
-    for answer in run(oracle, puzzles[:4], has_trace=True):
-        trace = answer.trace
-        assert len(trace.predictions) == answer.steps
-        assert SUDOKU_TEXT.format(trace.question) == answer.question
-        assert SUDOKU_TEXT.format(trace.predictions[-1]) == answer.answer
