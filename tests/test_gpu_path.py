@@ -139,7 +139,7 @@ def test_a_search_copies_answers_and_probabilities(copies: HostCopies) -> None:
 
 
 def test_votes_are_counted_from_copied_answers(tmp_path: Path, copies: HostCopies) -> None:
-    questions = open_arc_evaluation(make_arrays(tmp_path / "evaluation", "evaluation"), NUM_VARIANTS)
+    questions = open_arc_evaluation(make_arrays(tmp_path / "evaluation"), NUM_VARIANTS)
     run = profile("paper").run_settings("arc_agi_1-se_rrm-s0")
     with META:
         model = empty_model(run.model, questions.num_symbols, num_task_types=questions.num_task_types)

@@ -19,7 +19,7 @@ from serrm.kernels.cpu.build import has_kernels
 from serrm.puzzles.tasks import grid_task
 from serrm.scoring.metrics import rates
 from serrm.scoring.predictions import PREDICTIONS
-from serrm.scoring.schema import RefusedSet, ScoredSet
+from serrm.scoring.schema import ScoredSet
 from serrm.training.checkpoint import read_config
 from tests.conftest import Q_LEARNING, SHALLOW, TRM, MakePath, run_settings, scoring
 from tests.drawn import CPU
@@ -63,13 +63,6 @@ def test_right_answers_are_counted(checkpoint: Path, arrays: Path, num_wrong: in
     assert result.solved_after_most is None, "the headline has the most steps"
     same, other = puzzles.first(5), puzzles.first(4)
     assert score(loaded, same).puzzles_digest == result.puzzles_digest != score(loaded, other).puzzles_digest
-
-
-def test_a_size_without_weights_is_told_with_its_reason(trained: MakePath, arrays: Path) -> None:
-    result = evaluate(trained(model={"symbols": "untied", **SHALLOW}), arrays, scoring(), CPU_ONLY)[0]
-    assert list(result.scored) == ["4x4"]
-    reason = "untied symbols are learned for 6 planes, the task has 11"
-    assert result.refused == {"9x9": RefusedSet(side=9, reason=reason)}
 
 
 def test_the_metric_file_is_complete_with_a_point_per_snapshot(checkpoint: Path, arrays: Path) -> None:

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from serrm.arrays.stream import PuzzleArrays
-from serrm.inference import studies
 from serrm.inference.evaluate import score_set
 from serrm.inference.methods import Symmetric, method_points
 from serrm.inference.predict import LoadedModel, Predictor, load_model
@@ -110,19 +109,6 @@ def test_equivariance_is_measured_without_dropout(trained: MakePath, arrays: Pat
     asked = symmetric_questions(loaded, arrays)
     assert equivariance(Predictor(loaded, 2), asked, num=4, seed=0).num_identical == 4
     assert loaded.model.training, "the learning curve that follows has dropout again"
-
-
-def test_the_example_is_the_first_pair_that_differs(
-    loaded: LoadedModel, arrays: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Of four pairs the third and the fourth are made to differ."""
-    asked, answers = symmetric_questions(loaded, arrays), np.ones((2, 4, 16), np.uint8)
-    answers[1, 2:, 5] = 0
-    given = iter(answers)
-    monkeypatch.setattr(studies, "_predict_alone", lambda *_: next(given))
-    found = equivariance(Predictor(loaded, 2), asked, num=4, seed=0)
-    assert (found.num_pairs, found.num_identical) == (4, 2)
-    assert asked.gather(2, 1).questions[0].tolist() == [*found.example.question]
 
 
 @pytest.mark.parametrize("kind", ["symmetries", "noise"])

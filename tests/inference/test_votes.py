@@ -53,7 +53,7 @@ def knowing(inputs: ArcEvaluation, known: Sequence[int], depth: int) -> Recurren
     return model
 
 
-def make_arrays(folder: Path, scored: Collection, rules: Mapping[str, RuleFacts] | None = None) -> Path:
+def make_arrays(folder: Path, rules: Mapping[str, RuleFacts] | None = None) -> Path:
     rng = np.random.default_rng(0)
 
     def draw_pair() -> Pair:
@@ -61,8 +61,8 @@ def make_arrays(folder: Path, scored: Collection, rules: Mapping[str, RuleFacts]
 
     puzzles: list[tuple[str, Collection, int, int]] = [
         ("a", "training", 3, 1),
-        ("b", scored, 3, 2),
-        ("c", scored, 2, 1),
+        ("b", "evaluation", 3, 2),
+        ("c", "evaluation", 2, 1),
     ]
     named = {
         PairName(puzzle, collection, role, number): draw_pair()
@@ -75,7 +75,7 @@ def make_arrays(folder: Path, scored: Collection, rules: Mapping[str, RuleFacts]
 
 @pytest.fixture(scope="module")
 def arrays(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_arrays(tmp_path_factory.mktemp("sets") / "evaluation", "evaluation")
+    return make_arrays(tmp_path_factory.mktemp("sets") / "evaluation")
 
 
 @pytest.fixture
@@ -107,7 +107,7 @@ def test_a_puzzle_counts_by_its_test_inputs_with_its_task_type(loaded: LoadedMod
 
 def test_puzzles_of_one_rule_are_one_unit(tmp_path: Path, loaded: LoadedModel, arrays: Path) -> None:
     rules = {name: RuleFacts("turn", "f00d", num_parts) for name, num_parts in (("b", 1), ("c", 2))}
-    one_rule = make_arrays(tmp_path / "rules", "evaluation", rules)
+    one_rule = make_arrays(tmp_path / "rules", rules)
     before, after = (scores_of(loaded, folder)["evaluation"] for folder in (arrays, one_rule))
     assert after.credits == before.credits == (0.5, 0.0) and before.groups is None
     assert after.groups is not None and set(after.groups) == {"family", "parts"}
@@ -120,14 +120,6 @@ def test_puzzles_of_one_rule_are_one_unit(tmp_path: Path, loaded: LoadedModel, a
     assert after.steps[4]["pass_at_2"] == before.steps[4]["pass_at_2"]
     assert after.steps[4]["pass_at_2_lo"] < before.steps[4]["pass_at_2_lo"]
     assert after.steps[4]["pass_at_2_hi"] > before.steps[4]["pass_at_2_hi"]
-
-
-def test_held_out_puzzles_are_called_so(tmp_path: Path, loaded: LoadedModel) -> None:
-    arrays = make_arrays(tmp_path / "held_out", "held_out")
-    model = knowing(open_arc_evaluation(arrays, NUM_VARIANTS), known=[0, 1, 2], depth=1)
-    sets = scores_of(replace(loaded, model=model), arrays)
-    assert list(sets) == ["held_out", "held_out, blank task type"]
-    assert sets["held_out"].steps[1]["pass_at_1"] == 1
 
 
 def test_recoloured_test_inputs_have_recoloured_answers(loaded: LoadedModel, arrays: Path) -> None:

@@ -135,12 +135,6 @@ def test_arrows_appear_only_for_the_same_puzzles(report, made):
     assert not re.search("[↑↓]", "".join(to_csv(table.frame) for table in build_tables(report(made))))
 
 
-def test_headline_is_small_and_names_omitted_sets(report, made):
-    frame, notes, omitted = headline(report(made))
-    assert len(frame.columns) == 6 and len(notes) <= 6
-    assert "Sudoku 16×16" in omitted[0] and not frame["Test puzzles"].str.contains("16×16").any()
-
-
 def test_flops_include_those_of_initial_weights_of_the_same_profile_alone(made):
     params, papers = (read_params(ROOT / "profiles" / f"{name}.yaml") for name in ("ci", "paper"))
     run = params.runs["sudoku-se_rrm-s0"]

@@ -65,13 +65,6 @@ def test_squares_of_small_integers_do_not_overflow() -> None:
     assert scores["most_lo"] < 20 < scores["most"] == 30 < 40 < scores["most_hi"]
 
 
-def test_a_wrong_given_cell_spoils_the_puzzle_but_not_the_accuracy() -> None:
-    tally = tally_of(
-        Tally(UNRULED, GENERAL), tuple(np.array([row], np.uint8) for row in ([1, 2], [3, 3], [3, 2]))
-    )
-    assert sums(tally) == (0, 1, 1)
-
-
 @given(st.integers(0, 2**32), st.integers(0, len(MAZES)))
 def test_maze_scores_agree_with_single_verdicts_whatever_the_batches(seed: int, cut: int) -> None:
     rng = np.random.default_rng(seed)

@@ -36,16 +36,6 @@ def test_outcomes_are_the_puzzles_solved_or_their_credits() -> None:
     assert votes.tolist() == [0.5, 1]
 
 
-def test_outcomes_are_kept_after_the_headline_steps_and_the_most() -> None:
-    part = RUN.scored["9x9"]
-    longer = part.model_copy(update={"steps": {16: RATES, 32: RATES, 64: RATES}})
-    assert longer.outcomes_after(64) is None, "scored before it was kept"
-    longer = longer.model_copy(update={"solved_after_most": "e8"})
-    found = {steps: longer.outcomes_after(steps) for steps in (16, 32, 64)}
-    assert found[32] is None and found[16] is not None and found[64] is not None
-    assert (found[16].tolist(), found[64].tolist()) == ([1, 0, 1, 0, 1], [1, 1, 1, 0, 1])
-
-
 @pytest.mark.parametrize(
     ("change", "where"),
     [
