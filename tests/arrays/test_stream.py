@@ -92,18 +92,6 @@ def test_epochs_and_seeds_are_shuffled_differently_and_augmentations_evenly(draw
     assert np.abs(counts - num / num_kinds).max() < 5 * (num / num_kinds) ** 0.5
 
 
-def test_more_augmentations_than_a_maze_has_are_refused(drawn: PuzzleArrays) -> None:
-    maze = PuzzleArrays(TRAIN, 4, drawn.questions, drawn.answers, "maze")
-    with pytest.raises(ValueError, match=r"\b8\b.*\b7\b"):
-        GridExamples(maze, 8, seed=0)
-
-
-def test_grids_that_are_not_square_are_refused() -> None:
-    tokens = np.ones((3, 60), np.uint8)
-    with pytest.raises(ValueError, match=r"\b64\b.*\b60\b"):
-        PuzzleArrays(TRAIN, 8, tokens, tokens, "sudoku")
-
-
 def test_hints_are_right_and_end(drawn: PuzzleArrays) -> None:
     plain, hinted = (GridExamples(drawn, NUM_AUGMENTATIONS, 0, hints) for hints in (None, HINTS))
     (questions, answers, _), shown = plain.gather(0, 400), hinted.gather(0, 400)

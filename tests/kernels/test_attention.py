@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 import torch
-import torch.nn.functional as F
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
@@ -17,7 +16,7 @@ from tests.drawn import seeded
 pytestmark = pytest.mark.numeric
 
 
-def in_parts_and_whole(most: int, *, compiles: bool, tile: int = 0) -> tuple[Tensor, Tensor]:
+def in_parts_and_whole(most: int, tile: int = 0) -> tuple[Tensor, Tensor]:
     """Attention over the symbols of 3 puzzles of 5 positions: 15 sequences, as many at once as `most`, and all."""
     x = torch.randn(3, 5, 4, 16, generator=seeded(0))
     layer = Attention(16, 2, 8, axis=-2, generator=seeded(1))
@@ -26,20 +25,8 @@ def in_parts_and_whole(most: int, *, compiles: bool, tile: int = 0) -> tuple[Ten
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(attention, "most_sequences", lambda device: most)
         patch.setattr(attention, "TILE", tile)
-        apply = torch.compile(layer, backend="eager", fullgraph=True) if compiles else layer
+        apply = torch.compile(layer, backend="eager", fullgraph=True)
         return apply(x).detach(), whole.detach()
-
-
-def test_more_sequences_than_a_device_takes_are_attended_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    sizes, plain = [], F.scaled_dot_product_attention
-
-    def noted(*heads: Tensor, **how: Any) -> Tensor:
-        sizes.append(len(heads[0]))
-        return plain(*heads, **how)
-
-    monkeypatch.setattr(F, "scaled_dot_product_attention", noted)
-    assert torch.equal(*in_parts_and_whole(7, compiles=False))
-    assert sizes == [15, 7, 7, 1]
 
 
 @given(
@@ -87,9 +74,9 @@ SHAPES = {4: (1, 2, 24, 8), 40: (2, 2, 120, 8), 100: (6, 2, 100, 8)}  # by the n
 
 def compiled_networks() -> list[Any]:
     """Attention in parts, in packs of parts, and packed for each of SHAPES."""
-    parts = in_parts_and_whole(7, compiles=True)
+    parts = in_parts_and_whole(7)
     # Three sequences of four symbols in a tile are five packs, two at once.
-    packs = in_parts_and_whole(2, compiles=True, tile=12)
+    packs = in_parts_and_whole(2, tile=12)
     return [parts, packs, *(compiled_and_plain(num_symbols) for num_symbols in SHAPES)]
 
 

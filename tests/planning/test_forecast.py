@@ -168,15 +168,6 @@ def test_runs_at_a_time_share_the_time_of_the_runs_but_not_that_of_the_data() ->
     assert minutes(8) == pytest.approx(minutes(1) / 4, rel=0.02)
 
 
-def test_the_rate_of_this_machine_is_measured(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(ROOT)
-    active = read_params(ROOT / "params.yaml").profile
-    assert main(["forecast", "--profile", "laptop" if active == "ci" else "ci"]) == 0
-    assert re.search(r"[\d.]+ [GT]FLOPs?", capsys.readouterr().out)
-
-
 @pytest.mark.parametrize(
     ("load", "memory", "words"),
     [(0.0, 10**12, None), (99.5, 10**12, "99.5"), (0.0, 10**8, "micro_batch in machine.yaml")],
