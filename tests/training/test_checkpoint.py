@@ -1,6 +1,5 @@
 """A checkpoint is there whole or not at all, and is refused by name of what does not fit."""
 
-from collections.abc import Callable
 from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any
@@ -18,22 +17,14 @@ STATE: dict[str, Any] = {"step": 3, "optimizer": {"state": {0: {"mean": torch.ar
 WEIGHTS = {"a": torch.arange(6.0).reshape(2, 3), "b.c": torch.full((2,), 0.1)}
 
 
-Writer = Callable[..., Path]
-
-
-@pytest.fixture
-def write() -> Writer:
+def write(target: Path, **facts: Any) -> Path:
     """Write a checkpoint with these facts in its config.json."""
-
-    def write_checkpoint(target: Path, **facts: Any) -> Path:
-        ckpt.write_checkpoint(target, WEIGHTS, STATE, config_of(run_settings(), **facts))
-        return target
-
-    return write_checkpoint
+    ckpt.write_checkpoint(target, WEIGHTS, STATE, config_of(run_settings(), **facts))
+    return target
 
 
 @pytest.mark.parametrize("most", [100, 1000], ids=["in the weights", "in the state"])
-def test_a_failed_write_leaves_what_was_there(tmp_path: Path, write: Writer, most: int) -> None:
+def test_a_failed_write_leaves_what_was_there(tmp_path: Path, most: int) -> None:
     target = write(tmp_path / "step_1", data_hash="old")
     for other in (target, tmp_path / "step_2"):
         with pytest.raises(OSError, match="File too large"), files_limited(most):
@@ -42,14 +33,14 @@ def test_a_failed_write_leaves_what_was_there(tmp_path: Path, write: Writer, mos
     assert {path.name for path in tmp_path.iterdir()} == {"step_1"}
 
 
-def test_a_state_that_would_run_code_is_not_loaded(tmp_path: Path, write: Writer) -> None:
+def test_a_state_that_would_run_code_is_not_loaded(tmp_path: Path) -> None:
     target = write(tmp_path / "step_1")
     torch.save({"step": np.random.default_rng(0)}, target / ckpt.STATE)
     with pytest.raises(UnpicklingError, match="Weights only load failed"):
         ckpt.read_training_state(target, CPU)
 
 
-def test_the_latest_whole_checkpoint_is_kept(tmp_path: Path, write: Writer) -> None:
+def test_the_latest_whole_checkpoint_is_kept(tmp_path: Path) -> None:
     assert ckpt.latest(tmp_path) is None
     for step in (9, 10, 100):
         write(tmp_path / f"step_{step:09d}")
@@ -63,7 +54,7 @@ def test_the_latest_whole_checkpoint_is_kept(tmp_path: Path, write: Writer) -> N
 
 @pytest.mark.parametrize("name", ["model.safetensors", "training_state.pt", "config.json", "SHA256SUMS"])
 def test_a_damaged_checkpoint_gives_way_to_the_one_before(
-    tmp_path: Path, write: Writer, caplog: pytest.LogCaptureFixture, name: str
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, name: str
 ) -> None:
     older, newer = write(tmp_path / "step_1"), write(tmp_path / "step_2")
     assert ckpt.latest_sound(tmp_path) == newer and not caplog.records
