@@ -13,7 +13,7 @@ from serrm.comparing.seeds import SOLVED, STUDY
 from serrm.core.project import current_commit
 from serrm.scoring.schema import Evaluation, profile_text, write_evaluation
 from tests.references import RATES, SCORED, run_scores
-from tests.repository import git
+from tests.repository import git, new_repository
 
 NAME = "sudoku-trm-s0"
 
@@ -53,10 +53,7 @@ def commit(message: str) -> str:
 @pytest.fixture(scope="module")
 def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A repository with the scores 0.2 and 0.3 in two commits, 0.3 of another profile, and 0.3 in the workspace."""
-    folder = tmp_path_factory.mktemp("repository")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
-        git("init", "-q", "-b", "main")
+    with new_repository(tmp_path_factory) as folder:
         leave(run(0.2))
         commit("first")
         git("tag", "begin")
@@ -64,12 +61,6 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
         leave(run(0.3, "other"), steps=2)
         commit("second")
     return folder
-
-
-@pytest.fixture
-def project(repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(shutil.copytree(repository, tmp_path / "project"))
-    return tmp_path / "project"
 
 
 def compared(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[float, float]:

@@ -1,7 +1,6 @@
 """`serrm sweep`: experiments as a table of effects, and `serrm compare` between two of its points."""
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import yaml
 from serrm.cli import main
 from serrm.scoring.schema import Evaluation
 from tests.comparing.test_compare_command import NAME, commit, leave, run
-from tests.repository import git
+from tests.repository import git, new_repository
 
 # By experiment: the learning rate, the seed, and FSR.
 SWEEP = {
@@ -42,10 +41,7 @@ def add_experiment(head: str, name: str) -> None:
 
 @pytest.fixture(scope="module")
 def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("repository")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
-        git("init", "-q", "-b", "main")
+    with new_repository(tmp_path_factory) as folder:
         write(0.1, run(0.1))
         head = commit("first")
         for name, (rate, seed, fsr) in SWEEP.items():
@@ -53,11 +49,6 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
             add_experiment(head, name)
         git("reset", "-q", "--hard", head)
     return folder
-
-
-@pytest.fixture
-def project(repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(shutil.copytree(repository, tmp_path / "project"))
 
 
 def rows_of(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[dict[str, Any]]:
