@@ -14,12 +14,13 @@ import matplotlib
 import pandas as pd
 from matplotlib.figure import Figure
 
-from serrm.comparing.effects import Group, compare_scores, effects
+from serrm.comparing.effects import Group, effects, score_text, verdict
+from serrm.core.files import existing
 from serrm.reporting import figures
 from serrm.reporting.formats import flops_text, markdown
-from serrm.reporting.other_tables import searches_of
+from serrm.reporting.other_tables import Search, searches_of
 from serrm.reporting.paper import DASH, model_name
-from serrm.reporting.results import Report, Score, total_flops, total_seconds
+from serrm.reporting.results import Report, Score, difference, total_flops, total_seconds
 from serrm.reporting.style import style
 from serrm.scoring.intervals import Difference
 from serrm.scoring.metrics import metrics_of
@@ -44,14 +45,15 @@ TEXT: Final = (
     "Profile [`ideas`](../docs/experiments/ideas.md) has each idea alone as a change of TRM (RoPE2D, random "
     "halting) and of SE-RRM, with the same training FLOPs. The learning rates of all rows, the plain models' too, "
     "were chosen from the same three values on validation puzzles. Solved is the fully solved rate after 16 "
-    "supervision steps, mean ± standard deviation over seeds; a difference has the 95% Welch interval. Seconds are "
-    "those of a training with one thread, beside other work on the machine; steps and GFLOPs are those of all "
-    "attempts at a puzzle. At test time the difference is that of several attempts from one, on the first 256 "
-    "puzzles."
+    "supervision steps, mean ± standard deviation over seeds; a difference has its 95% interval over puzzles and "
+    "seeds. Seconds are those of a training with one thread, beside other work on the machine; steps and GFLOPs are "
+    "those of all attempts at a puzzle. At test time the difference is that of several attempts from one, on the "
+    "first 256 puzzles."
 )
 CAPTION: Final = (
     "Each idea's fully solved rate minus that of the plain model of the same family, trained with the same FLOPs "
-    "(within 5%), with the 95% interval over seeds. Ideas at test time have the plain models' weights and more steps."
+    "(within 5%), with the 95% interval over puzzles and seeds. Ideas at test time have the plain models' weights "
+    "and more steps."
 )
 
 
@@ -74,72 +76,71 @@ class Row(NamedTuple):
 
 def read_ideas(root: Path) -> dict[str, Idea]:
     """Read the ideas by their change's or method's name. ValueError if a committed file is missing."""
-    path = root / STUDY
-    if not path.is_file():
-        raise ValueError(f"{path}: no such file")
-    with path.open(encoding="utf-8") as file:
+    with existing(root / STUDY).open(encoding="utf-8") as file:
         return {row["change"]: Idea(row["idea"], row["claim"], row["paper"]) for row in csv.DictReader(file)}
 
 
 def rows(report: Report, ideas: Mapping[str, Idea]) -> list[Row]:
-    """Per family the plain model, then its changes, then its methods of test-time compute, in the order of the file."""
+    """List per family the plain model, its changes and its methods of test-time compute, in the profile's order.
+
+    A change or method that `ideas` lacks stands under its own name.
+    """
+    searches = searches_of(report)
     return [
         row
         for key, runs in report.results.items()
         if key[1] == runs[0].model_info.family
-        for row in _rows_of_family(report, ideas, Group(key, {}, runs))
+        for row in _rows_of_family(report, ideas, Group(key, {}, runs), searches)
     ]
 
 
-def _rows_of_family(report: Report, ideas: Mapping[str, Idea], plain: Group) -> Iterator[Row]:
+def _rows_of_family(
+    report: Report,
+    ideas: Mapping[str, Idea],
+    plain: Group,
+    searches: Mapping[tuple[str, str, str], Sequence[Search]],
+) -> Iterator[Row]:
     data_set, family = plain.key
-    changes = {
-        variant: (ideas[variant.removeprefix(f"{family}_")], runs)
-        for (name, variant), runs in report.results.items()
-        if name == data_set and variant != family and runs[0].model_info.family == family
-    }
-    groups = [Group((data_set, variant), {}, runs) for variant, (_, runs) in changes.items()]
-    headline_steps = plain.runs[0].scored[plain.runs[0].main_set].headline_steps
+    groups = [
+        Group(key, {}, runs)
+        for key, runs in report.results.items()
+        if key[0] == data_set and key[1] != family and runs[0].model_info.family == family
+    ]
+    first_run = plain.runs[0]
+    steps = first_run.scored[first_run.main_set].headline_steps
     for effect in effects(plain, groups):
         if effect.score is not None:
-            variant, runs = effect.group.key[1], effect.group.runs
-            idea, _ = changes.get(variant, (PLAIN, runs))
+            name = effect.group.key[1].removeprefix(f"{family}_")
+            idea = PLAIN if effect.group is plain else ideas.get(name, Idea(name, "", ""))
+            flops = steps * report.flops[effect.group.key](first_run.data.side)
             scores = effect.score, effect.difference, effect.verdict
-            yield Row(
-                idea, family, *scores, *_training(report, runs), *_inference(report, runs, headline_steps)
-            )
-    for (name, variant, method), searches in searches_of(report).items():
-        if (name, variant) == plain.key and method in ideas:
-            first, last = searches[0], searches[-1]
-            metric = metrics_of(plain.runs[0].task)[plain.runs[0].main_metric]
-            scores = last.score, *compare_scores(first.score, last.score, metric)
-            yield Row(
-                ideas[method], family, *scores, *_training(report, plain.runs), last.mean_steps, last.flops
-            )
+            yield Row(idea, family, *scores, *_training(report, effect.group.runs), steps, flops)
+    metric = metrics_of(first_run.task)[first_run.main_metric]
+    for (*key, method), by_attempts in searches.items():
+        if (*key,) == plain.key and method in (first_run.methods or {}):
+            last = by_attempts[-1]
+            delta = difference(last.score, by_attempts[0].score, has_same_runs=True)
+            scores = last.score, delta, verdict(delta, metric)
+            idea = ideas.get(method, Idea(method, "", ""))
+            yield Row(idea, family, *scores, *_training(report, plain.runs), last.mean_steps, last.flops)
 
 
 def _training(report: Report, runs: Sequence[Evaluation]) -> tuple[int, float, float | None]:
-    """Seeds, mean training FLOPs and mean seconds; no seconds if one was not measured."""
+    """Count seeds, mean training FLOPs and mean seconds; no seconds if one was not measured."""
     seconds = [total_seconds(run, report) for run in runs]
     known = [number for number in seconds if number is not None]
     mean = fmean(known) if len(known) == len(seconds) else None
     return len(runs), fmean(total_flops(run, report) for run in runs), mean
 
 
-def _inference(report: Report, runs: Sequence[Evaluation], steps: int) -> tuple[float, float]:
-    """Steps of one attempt and their FLOPs."""
-    run = runs[0]
-    return steps, steps * report.flops[run.data_set, run.variant](run.data.side)
-
-
-def section(found: Sequence[Row]) -> str:
-    """The table in Markdown below a heading, with the figure."""
+def section(rows: Sequence[Row]) -> str:
+    """Write the table in Markdown below a heading, with the figure."""
     lines = [
         {
             "Idea": row.idea.text,
             "Model": model_name(row.family),
             "Its paper claims": _claim(row.idea),
-            "Solved": f"{row.score.value:.1f}" + ("" if row.score.sd is None else f" ± {row.score.sd:.1f}"),
+            "Solved": score_text(row.score),
             "Difference (95%)": DASH if row.difference is None else f"{row.difference}",
             "Verdict": row.verdict,
             "Seeds": row.num_seeds,
@@ -148,7 +149,7 @@ def section(found: Sequence[Row]) -> str:
             "Steps": f"{row.steps:.1f}",
             "GFLOPs": f"{row.flops / 1e9:.2g}",
         }
-        for row in found
+        for row in rows
     ]
     return f"## {TITLE}\n\n{TEXT}\n\n{markdown(pd.DataFrame(lines))}\n\n![{CAPTION}]({FIGURE})\n\n{CAPTION}"
 
@@ -157,23 +158,21 @@ def _claim(idea: Idea) -> str:
     return f"{idea.claim} ([{idea.paper}](https://arxiv.org/abs/{idea.paper}))" if idea.paper else DASH
 
 
-def picture(found: Sequence[Row]) -> str:
-    """Differences with their intervals, a line per idea and a colour per family, as an SVG document."""
-    effects_of = [row for row in found if row.difference is not None]
-    texts = list(dict.fromkeys(row.idea.text for row in effects_of))
-    families = list(dict.fromkeys(row.family for row in effects_of))
+def picture(rows: Sequence[Row]) -> str:
+    """Draw differences with their intervals, a line per idea and a colour per family, as an SVG document."""
+    texts = list(dict.fromkeys(row.idea.text for row in rows if row.difference))
+    families = list(dict.fromkeys(row.family for row in rows))
     with matplotlib.rc_context(figures.LOOK):
         figure = Figure(figsize=(10.8, 0.42 * len(texts) + 1.6), layout="constrained")
         axes = figure.subplots()
-        for row in effects_of:
-            assert row.difference is not None
-            value, low, high = row.difference
-            colour, marker = style(row.family)
-            height = texts.index(row.idea.text) + 0.24 * (
-                families.index(row.family) - (len(families) - 1) / 2
-            )
-            axes.plot([low, high], [height, height], color=colour, linewidth=1.6)
-            axes.plot(value, height, marker, color=colour, markersize=6)
+        for row in rows:
+            if row.difference:
+                value, low, high = row.difference
+                colour, marker = style(row.family)
+                shift = 0.24 * (families.index(row.family) - (len(families) - 1) / 2)
+                height = texts.index(row.idea.text) + shift
+                axes.plot([low, high], [height, height], color=colour, linewidth=1.6)
+                axes.plot(value, height, marker, color=colour, markersize=6)
         for family in families:
             colour, marker = style(family)
             axes.plot([], [], marker, color=colour, label=model_name(family))
