@@ -12,11 +12,7 @@ from serrm.puzzles.tasks import TASKS
 
 
 def open_stream(
-    arrays: Path,
-    num_augmentations: int,
-    seed: int,
-    *,
-    hints: HintSettings | None = None,
+    arrays: Path, num_augmentations: int, seed: int, *, hints: HintSettings | None = None
 ) -> stream.Stream:
     """Open the training examples of a data set's arrays, with that many augmentations per puzzle.
 

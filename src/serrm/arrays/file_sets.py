@@ -12,11 +12,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import UInt8
 
 from serrm.arrays.stream import METADATA, PuzzleArrays
 from serrm.core.files import new_directory, write_array, write_json
-from serrm.puzzles.raw import Tokens
+from serrm.puzzles.raw import Grids, Tokens
 from serrm.puzzles.tasks import grid_task
 from serrm.puzzles.text import shorten
 from serrm.reading.question import Question
@@ -61,9 +60,7 @@ def read_test_sets(file: Path, entry: str, task: str, num_puzzles: int | None = 
     ]
 
 
-def token_grids(
-    questions: Sequence[Question], task: str
-) -> tuple[UInt8[np.ndarray, "N I"], UInt8[np.ndarray, "N I"]]:
+def token_grids(questions: Sequence[Question], task: str) -> tuple[Grids, Grids]:
     """Questions and answers of one size as tokens. ValueError: see `read_test_sets`."""
     record, labels = grid_task(task), list[Tokens]()
     layout = "".join(f": {words}" for words in [record.layout(questions[0].side)] if words)

@@ -27,8 +27,8 @@ import numpy as np
 from jaxtyping import Bool, Int, Int64, Shaped, UInt8
 
 from serrm.core.randomness import Purpose, keyed_rng
+from serrm.puzzles.raw import Grids
 from serrm.puzzles.settings import HintSettings
-from serrm.puzzles.task import Grids
 from serrm.puzzles.tasks import alphabet, grid_task
 
 METADATA = "metadata.json"
@@ -42,8 +42,8 @@ class PuzzleArrays:
 
     name: str
     side: int
-    questions: UInt8[np.ndarray, "N I"]
-    answers: UInt8[np.ndarray, "N I"]
+    questions: Grids
+    answers: Grids
     task: str  # a key of TASKS
 
     def __post_init__(self) -> None:

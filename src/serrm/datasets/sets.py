@@ -22,7 +22,7 @@ from serrm.core.files import new_directory, write_json
 from serrm.core.progress import with_progress
 from serrm.core.randomness import Purpose, keyed_rng
 from serrm.datasets.arc import AUDIT, PARTS, write_arc_sets
-from serrm.puzzles.raw import Numbered
+from serrm.puzzles.raw import Grids, Numbered
 from serrm.puzzles.task import ArcTask, GridTask
 from serrm.puzzles.tasks import TASKS
 
@@ -35,7 +35,6 @@ GRADE = "grade"
 ROW_GROUP = 4096
 
 T = TypeVar("T")
-Grids = UInt8[np.ndarray, "N I"]
 
 
 def set_file(name: str) -> str:

@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import UInt8
 
 Tokens = UInt8[np.ndarray, " I"]  # of a square grid, row by row
+Grids = UInt8[np.ndarray, "N I"]  # tokens of square grids of one size
 # The rows of a grid: tokens, or ARC's colours. The axes have no names, because grids of one call may differ in size.
 Cells = UInt8[np.ndarray, "_ _"]
 

@@ -17,12 +17,11 @@ from jaxtyping import Bool, UInt8
 from serrm.core.files import Origin
 from serrm.core.settings import Settings
 from serrm.puzzles.look import Keys, Look
-from serrm.puzzles.raw import Counts, Published, RawSet, Tokens
+from serrm.puzzles.raw import Counts, Grids, Published, RawSet, Tokens
 from serrm.puzzles.settings import MIRROR
 from serrm.puzzles.text import GridText
 
 PADDING: Final = 0  # the token of padding in every task
-Grids = UInt8[np.ndarray, "N I"]
 Rule = Callable[
     [Grids, Grids], Bool[np.ndarray, " N"]
 ]  # (questions, answers) → True for answers that obey it

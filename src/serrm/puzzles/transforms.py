@@ -11,6 +11,8 @@ from typing import Final
 import numpy as np
 from jaxtyping import Int, Shaped, UInt8
 
+from serrm.puzzles.raw import Grids
+
 NUM_TRANSFORMS: Final = 8
 
 
@@ -38,9 +40,7 @@ def draw_transform(seed: int, puzzle: int, augmentation: int, side: int) -> UInt
     return np.array([augmentation], np.uint8)
 
 
-def apply_transforms(
-    tokens: UInt8[np.ndarray, "N I"], rows: UInt8[np.ndarray, "N 1"], side: int
-) -> UInt8[np.ndarray, "N I"]:
+def apply_transforms(tokens: Grids, rows: UInt8[np.ndarray, "N 1"], side: int) -> Grids:
     """Turn and mirror N square grids, each by the dihedral transform in its row."""
     orders = np.stack([cell_order(side, transform) for transform in rows[:, 0].tolist()])
     return np.take_along_axis(tokens, orders, axis=1)

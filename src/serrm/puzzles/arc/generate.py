@@ -21,15 +21,7 @@ from serrm.core.progress import with_progress
 from serrm.core.randomness import Purpose, keyed_rng
 from serrm.core.settings import KeyOf, Settings
 from serrm.puzzles.arc.determine import as_bytes, explanations
-from serrm.puzzles.arc.grammar import (
-    FAMILIES,
-    NAMES,
-    OPERATIONS,
-    RECOLOUR,
-    Colours,
-    Rule,
-    scatter,
-)
+from serrm.puzzles.arc.grammar import FAMILIES, NAMES, OPERATIONS, RECOLOUR, Colours, Rule, scatter
 from serrm.puzzles.arc.grids import MAX_SIDE, NUM_COLOURS, Collection, Grid, Pair, canonical_form
 
 T = TypeVar("T")

@@ -16,6 +16,7 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 from jaxtyping import Int, UInt8
 
+from serrm.puzzles.raw import Grids, Tokens
 from serrm.puzzles.transforms import NUM_TRANSFORMS, transformed
 
 NUM_COLOURS: Final = 10
@@ -113,7 +114,7 @@ END_OF_GRID: Final = 1
 FIRST_COLOUR: Final = 2
 
 
-def encode(grid: Grid, side: int, offset: tuple[int, int] = (0, 0)) -> UInt8[np.ndarray, " I"]:
+def encode(grid: Grid, side: int, offset: tuple[int, int] = (0, 0)) -> Tokens:
     """The I = side² tokens, row by row, of a canvas with the grid's top-left cell at (row, column) `offset`.
 
     ValueError if the grid does not fit there.
@@ -130,7 +131,7 @@ def encode(grid: Grid, side: int, offset: tuple[int, int] = (0, 0)) -> UInt8[np.
     return canvas.reshape(-1)
 
 
-def decode(tokens: UInt8[np.ndarray, " I"], side: int) -> Grid:
+def decode(tokens: Tokens, side: int) -> Grid:
     """The grid at the corner: the largest rectangle at the top left that has colours only. Any tokens are valid input.
 
     Among equally large rectangles it is the one with the fewest rows; without a colour at the corner it is 0 × 0.
@@ -140,7 +141,7 @@ def decode(tokens: UInt8[np.ndarray, " I"], side: int) -> Grid:
     return grid
 
 
-def decoded_sizes(tokens: UInt8[np.ndarray, "N I"], side: int) -> Int[np.ndarray, "N 2"]:
+def decoded_sizes(tokens: Grids, side: int) -> Int[np.ndarray, "N 2"]:
     """Rows and columns of the grids that `decode` returns for N canvases."""
     canvases = tokens.reshape(len(tokens), side, side)
     is_colour = (canvases >= FIRST_COLOUR) & (canvases < FIRST_COLOUR + NUM_COLOURS)

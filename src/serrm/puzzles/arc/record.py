@@ -10,6 +10,7 @@ from jaxtyping import UInt8
 from serrm.puzzles.arc import data
 from serrm.puzzles.arc.grids import FIRST_COLOUR, NUM_COLOURS, NUM_SYMBOLS, decode
 from serrm.puzzles.look import CellLook, Look
+from serrm.puzzles.raw import Tokens
 from serrm.puzzles.task import Alphabet, ArcTask
 from serrm.puzzles.transforms import NUM_TRANSFORMS
 
@@ -25,17 +26,12 @@ def cell(token: int, is_given: bool, is_wrong: bool) -> CellLook:
     return CellLook(COLOURS[colour], "#FDFDFD" if colour in DARK_COLOURS else "#000000", "", str(colour))
 
 
-def visible(tokens: UInt8[np.ndarray, " I"], side: int) -> UInt8[np.ndarray, "_ _"]:
+def visible(tokens: Tokens, side: int) -> UInt8[np.ndarray, "_ _"]:
     """The tokens of the grid on a canvas."""
     return np.asarray(decode(tokens, side) + np.uint8(FIRST_COLOUR))
 
 
-def judge(
-    side: int,
-    prediction: UInt8[np.ndarray, " I"],
-    question: UInt8[np.ndarray, " I"],
-    answer: UInt8[np.ndarray, " I"] | None,
-) -> str:
+def judge(side: int, prediction: Tokens, question: Tokens, answer: Tokens | None) -> str:
     """Judge a prediction by the grid on its canvas."""
     predicted = decode(prediction, side)
     expected = predicted if answer is None else decode(answer, side)

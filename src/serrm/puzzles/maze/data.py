@@ -160,7 +160,7 @@ def raw_sets(directory: Path, settings: SubsetSettings) -> dict[str, raw.RawSet]
     }
 
 
-def audit(train: UInt8[np.ndarray, "N I"], test: UInt8[np.ndarray, "M I"], side: int) -> dict[str, Any]:
+def audit(train: raw.Grids, test: UInt8[np.ndarray, "M I"], side: int) -> dict[str, Any]:
     """Count the mazes, those with one shortest path, and test mazes that are transforms of training mazes.
 
     Warns of training mazes with several shortest paths: Maze-Hard's labels choose among them by directions, so a
@@ -278,7 +278,7 @@ def iterate_mazes(side: int, rng: np.random.Generator, min_path: int) -> Iterato
     return distinct(puzzles, lambda maze: canonical(maze.question, side), MAX_ATTEMPTS, kind)
 
 
-def canonical(maze: UInt8[np.ndarray, " I"], side: int) -> bytes:
+def canonical(maze: raw.Tokens, side: int) -> bytes:
     """The least of the eight transforms of a maze, which all of them share."""
     return min(bytes(maze[cell_order(side, transform)]) for transform in range(NUM_TRANSFORMS))
 

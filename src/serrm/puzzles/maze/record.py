@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Mapping
 
 import numpy as np
-from jaxtyping import UInt8
 
 from serrm.puzzles.look import FILLED, INK, PAPER, WRONG, WRONG_TINT, CellLook, Keys, Look
 from serrm.puzzles.maze import data, rules
 from serrm.puzzles.maze.rules import GOAL, PATH, START, WALL, shortest_path
+from serrm.puzzles.raw import Tokens
 from serrm.puzzles.settings import SubsetSettings
 from serrm.puzzles.task import Alphabet, Criterion, GridTask
 from serrm.puzzles.transforms import NUM_TRANSFORMS, apply_transforms, draw_transform
@@ -31,26 +31,19 @@ def cell(token: int, is_given: bool, is_wrong: bool) -> CellLook:
     )
 
 
-def flaw(question: UInt8[np.ndarray, " I"]) -> str | None:
+def flaw(question: Tokens) -> str | None:
     """Why a maze has no solution."""
     return None if shortest_path(question) is not None else "there is no path from S to G"
 
 
-def solutions(
-    question: UInt8[np.ndarray, " I"], hints: Mapping[int, int]
-) -> Iterator[UInt8[np.ndarray, " I"]]:
+def solutions(question: Tokens, hints: Mapping[int, int]) -> Iterator[Tokens]:
     """The shortest path of `shortest_path`, if there is one; the search needs no hints."""
     path = shortest_path(question)
     if path is not None:
         yield path
 
 
-def judge(
-    side: int,
-    prediction: UInt8[np.ndarray, " I"],
-    question: UInt8[np.ndarray, " I"],
-    answer: UInt8[np.ndarray, " I"] | None,
-) -> str:
+def judge(side: int, prediction: Tokens, question: Tokens, answer: Tokens | None) -> str:
     """Judge a prediction in a few words; it may be another shortest path than the answer's."""
     if answer is not None and np.array_equal(prediction, answer):
         return "exactly the answer"

@@ -17,6 +17,8 @@ from typing import Final
 import numpy as np
 from jaxtyping import Bool, UInt8
 
+from serrm.puzzles.raw import Grids, Tokens
+
 WALL: Final = 1
 SPACE: Final = 2
 START: Final = 3
@@ -33,7 +35,7 @@ def side_of(mazes: UInt8[np.ndarray, "*N I"]) -> int:
     return side
 
 
-def check_questions(questions: UInt8[np.ndarray, "N I"]) -> None:
+def check_questions(questions: Grids) -> None:
     """Raise ValueError for the first question that is not a square of walls and spaces with one start and one goal."""
     side_of(questions)
     num_starts, num_goals = (questions == START).sum(axis=1), (questions == GOAL).sum(axis=1)
@@ -73,7 +75,7 @@ def waves(start: int, free: int, side: int) -> Iterator[int]:
         rest ^= wave
 
 
-def shortest_path(question: UInt8[np.ndarray, " I"]) -> UInt8[np.ndarray, " I"] | None:
+def shortest_path(question: Tokens) -> Tokens | None:
     """The question with a shortest path marked, chosen as in Maze-Hard's labels; None if there is no path."""
     levels = _waves_from_goal(question)
     if levels is None:
@@ -89,7 +91,7 @@ def shortest_path(question: UInt8[np.ndarray, " I"]) -> UInt8[np.ndarray, " I"] 
     return answer
 
 
-def has_unique_shortest_path(maze: UInt8[np.ndarray, " I"]) -> bool:
+def has_unique_shortest_path(maze: Tokens) -> bool:
     """True for exactly one shortest path; False if there is no path."""
     levels = _waves_from_goal(maze)
     if levels is None:
@@ -100,9 +102,7 @@ def has_unique_shortest_path(maze: UInt8[np.ndarray, " I"]) -> bool:
     return all(cells.bit_count() == 1 for cells in candidates)
 
 
-def are_valid_paths(
-    questions: UInt8[np.ndarray, "N I"], answers: UInt8[np.ndarray, "N I"]
-) -> Bool[np.ndarray, " N"]:
+def are_valid_paths(questions: Grids, answers: Grids) -> Bool[np.ndarray, " N"]:
     """True for answers that mark exactly one simple path from the start to the goal, and change nothing else.
 
     A path that touches itself is invalid, because its cells do not determine the order of its steps.
@@ -123,9 +123,7 @@ def are_valid_paths(
     return is_valid
 
 
-def are_shortest_paths(
-    questions: UInt8[np.ndarray, "N I"], answers: UInt8[np.ndarray, "N I"]
-) -> Bool[np.ndarray, " N"]:
+def are_shortest_paths(questions: Grids, answers: Grids) -> Bool[np.ndarray, " N"]:
     """True for answers that are valid paths of the least length."""
     is_shortest = are_valid_paths(questions, answers)
     for index in np.flatnonzero(is_shortest):
@@ -134,12 +132,12 @@ def are_shortest_paths(
     return is_shortest
 
 
-def num_steps(answer: UInt8[np.ndarray, " I"]) -> int:
+def num_steps(answer: Tokens) -> int:
     """Steps of a valid path."""
     return int(np.count_nonzero(answer == PATH)) + 1
 
 
-def _waves_from_goal(maze: UInt8[np.ndarray, " I"]) -> list[int] | None:
+def _waves_from_goal(maze: Tokens) -> list[int] | None:
     """Bit boards of the cells at 0, 1, 2, … steps from the goal; the last has only the start. None without a path."""
     check_questions(maze[None])
     side = side_of(maze)

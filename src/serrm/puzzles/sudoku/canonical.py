@@ -16,6 +16,7 @@ import numpy as np
 from jaxtyping import Int, UInt8, UInt64
 
 from serrm.puzzles.boxes import box_for_side
+from serrm.puzzles.raw import Grids, Tokens
 from serrm.puzzles.sudoku.rules import BLANK
 
 NUM_ROUNDS: Final = 4
@@ -27,7 +28,7 @@ MAX_SIDE: Final = 9
 Hashes = UInt64[np.ndarray, "N _"]
 
 
-def audit(train: UInt8[np.ndarray, "N I"], test: UInt8[np.ndarray, "M I"], side: int) -> dict[str, Any]:
+def audit(train: Grids, test: UInt8[np.ndarray, "M I"], side: int) -> dict[str, Any]:
     """Count and list the test puzzles that are symmetric copies of training puzzles, each with its row there."""
     copies = find_copies(train, test)
     return {
@@ -37,7 +38,7 @@ def audit(train: UInt8[np.ndarray, "N I"], test: UInt8[np.ndarray, "M I"], side:
     }
 
 
-def find_copies(train: UInt8[np.ndarray, "N I"], test: UInt8[np.ndarray, "M I"]) -> list[tuple[int, int]]:
+def find_copies(train: Grids, test: UInt8[np.ndarray, "M I"]) -> list[tuple[int, int]]:
     """Every test puzzle that is a symmetric copy of a training puzzle, with the first such puzzle."""
     rows = defaultdict[int, list[int]](list)
     for row, key in enumerate(invariants(train).tolist()):
@@ -52,13 +53,13 @@ def find_copies(train: UInt8[np.ndarray, "N I"], test: UInt8[np.ndarray, "M I"])
     return copies
 
 
-def invariants(questions: UInt8[np.ndarray, "N I"]) -> UInt64[np.ndarray, " N"]:
+def invariants(questions: Grids) -> UInt64[np.ndarray, " N"]:
     """A hash of every puzzle that is the same for all its symmetric copies, and rarely for other puzzles."""
     starts = range(0, len(questions), NUM_AT_ONCE)
     return np.concatenate([_invariants(questions[start : start + NUM_AT_ONCE]) for start in starts])
 
 
-def _invariants(questions: UInt8[np.ndarray, "N I"]) -> UInt64[np.ndarray, " N"]:
+def _invariants(questions: Grids) -> UInt64[np.ndarray, " N"]:
     side = math.isqrt(questions.shape[1])
     box, num = box_for_side(side), len(questions)
     row, column = np.divmod(np.arange(side**2), side)
@@ -95,7 +96,7 @@ def _mixed(values: Hashes) -> Hashes:
     return np.asarray(mixed ^ (mixed >> np.uint64(31)))
 
 
-def canonical_form(question: UInt8[np.ndarray, " I"]) -> bytes:
+def canonical_form(question: Tokens) -> bytes:
     """The least form of a Sudoku, a byte per cell; ValueError for grids larger than 9×9.
 
     Rows are chosen one after the other; of all choices so far, those stay that give the least rows.

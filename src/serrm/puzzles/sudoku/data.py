@@ -385,7 +385,7 @@ def rank_of(puzzle: raw.Puzzle) -> int:
     return GRADES.index(grades(puzzle.question[None])[0])
 
 
-def _draw_solutions(side: int, rng: np.random.Generator) -> Iterator[UInt8[np.ndarray, " I"]]:
+def _draw_solutions(side: int, rng: np.random.Generator) -> Iterator[raw.Tokens]:
     """Full grids without end."""
     while True:
         if side == 4:
@@ -400,7 +400,7 @@ def all_solutions_4x4() -> UInt8[np.ndarray, "288 16"]:
     return np.stack([search.grid_of(node, masks) for node in search.search(masks.empty, masks)])
 
 
-def random_solution(side: int, rng: np.random.Generator) -> UInt8[np.ndarray, " I"]:
+def random_solution(side: int, rng: np.random.Generator) -> raw.Tokens:
     """A random full grid: a randomised search from the empty grid, then a random symmetry. Not exactly uniform."""
     masks = search.masks_of(side)
     while True:
@@ -414,7 +414,7 @@ def random_solution(side: int, rng: np.random.Generator) -> UInt8[np.ndarray, " 
 
 
 def _generate_from(
-    solution: UInt8[np.ndarray, " I"], rng: np.random.Generator, num_clues: int, max_clues: int
+    solution: raw.Tokens, rng: np.random.Generator, num_clues: int, max_clues: int
 ) -> raw.Puzzle:
     """A puzzle with this solution only and `num_clues` clues, or more, up to `max_clues`, if no more can be removed."""
     for _ in range(MAX_ATTEMPTS):
@@ -425,9 +425,7 @@ def _generate_from(
     raise ValueError(f"no {size} puzzle with {max_clues} clues or fewer in {MAX_ATTEMPTS} attempts")
 
 
-def remove_clues(
-    solution: UInt8[np.ndarray, " I"], rng: np.random.Generator, num_clues: int
-) -> UInt8[np.ndarray, " I"]:
+def remove_clues(solution: raw.Tokens, rng: np.random.Generator, num_clues: int) -> raw.Tokens:
     """A puzzle whose only solution is `solution`, with `num_clues` clues, or more if no more can be removed."""
     masks, question = search.masks_of(math.isqrt(len(solution))), solution.copy()
     order = rng.permutation(len(solution)).tolist()

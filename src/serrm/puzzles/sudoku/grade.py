@@ -14,9 +14,10 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Int, UInt8, UInt32
+from jaxtyping import Bool, Int, UInt32
 
 from serrm.puzzles.boxes import Box, box_for_side
+from serrm.puzzles.raw import Grids
 from serrm.puzzles.sudoku.rules import BLANK, unit_indices
 
 GUESSES: Final = "guesses"
@@ -130,7 +131,7 @@ GRADES: Final = (*TECHNIQUES, GUESSES)
 """Grades, easiest first."""
 
 
-def grades(questions: UInt8[np.ndarray, "N I"]) -> list[str]:
+def grades(questions: Grids) -> list[str]:
     """The grade of every puzzle; one with several solutions, or none, needs guesses."""
     cells = cells_of(math.isqrt(questions.shape[1]))
     num_at_once = max(1, MAX_ENTRIES // (cells.units.size * cells.units.shape[1]))
@@ -138,7 +139,7 @@ def grades(questions: UInt8[np.ndarray, "N I"]) -> list[str]:
     return [grade for start in starts for grade in _grades(questions[start : start + num_at_once], cells)]
 
 
-def _grades(questions: UInt8[np.ndarray, "N I"], cells: Cells) -> Iterator[str]:
+def _grades(questions: Grids, cells: Cells) -> Iterator[str]:
     side = cells.units.shape[1]
     digits = np.left_shift(1, np.maximum(questions.astype(np.int64) - BLANK - 1, 0))
     left = np.where(questions > BLANK, digits, (1 << side) - 1).astype(np.uint32)

@@ -1,10 +1,10 @@
 """The record of Sudoku."""
 
 import numpy as np
-from jaxtyping import UInt8
 
 from serrm.puzzles.boxes import box_for_side, boxes_in_words
 from serrm.puzzles.look import digits
+from serrm.puzzles.raw import Tokens
 from serrm.puzzles.sudoku import canonical, data, grade, rules, search, symmetries
 from serrm.puzzles.sudoku.rules import BLANK
 from serrm.puzzles.task import Alphabet, Grading, GridTask
@@ -17,12 +17,7 @@ SAMPLES = {
 }
 
 
-def judge(
-    side: int,
-    prediction: UInt8[np.ndarray, " I"],
-    question: UInt8[np.ndarray, " I"],
-    answer: UInt8[np.ndarray, " I"] | None,
-) -> str:
+def judge(side: int, prediction: Tokens, question: Tokens, answer: Tokens | None) -> str:
     """Judge a prediction in a few words; all are tokens."""
     is_blank = question == BLANK
     if answer is None:

@@ -9,9 +9,10 @@ from functools import lru_cache
 from typing import Final
 
 import numpy as np
-from jaxtyping import Bool, Int, UInt8
+from jaxtyping import Bool, Int
 
 from serrm.puzzles.boxes import box_for_side
+from serrm.puzzles.raw import Grids
 
 BLANK: Final = 1
 
@@ -27,7 +28,7 @@ def unit_indices(side: int) -> Int[np.ndarray, "U n"]:
     return units
 
 
-def are_consistent(grids: UInt8[np.ndarray, "N I"]) -> Bool[np.ndarray, " N"]:
+def are_consistent(grids: Grids) -> Bool[np.ndarray, " N"]:
     """True for grids of blanks and digits with no digit twice in a unit."""
     side = math.isqrt(grids.shape[1])
     tokens = np.sort(grids[:, unit_indices(side)], axis=-1)
@@ -36,14 +37,12 @@ def are_consistent(grids: UInt8[np.ndarray, "N I"]) -> Bool[np.ndarray, " N"]:
     return np.asarray(~is_repeated.any(axis=(1, 2)) & is_known.all(axis=-1))
 
 
-def are_solutions(grids: UInt8[np.ndarray, "N I"]) -> Bool[np.ndarray, " N"]:
+def are_solutions(grids: Grids) -> Bool[np.ndarray, " N"]:
     """True where every unit holds every digit once."""
     return np.asarray(are_consistent(grids) & np.all(grids > BLANK, axis=-1))
 
 
-def are_answers(
-    questions: UInt8[np.ndarray, "N I"], answers: UInt8[np.ndarray, "N I"]
-) -> Bool[np.ndarray, " N"]:
+def are_answers(questions: Grids, answers: Grids) -> Bool[np.ndarray, " N"]:
     """True for answers that are solutions and keep the digits of their questions."""
     keeps_digits = np.all((questions == BLANK) | (questions == answers), axis=1)
     return np.asarray(keeps_digits & are_solutions(answers))

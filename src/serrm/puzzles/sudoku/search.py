@@ -17,8 +17,8 @@ from operator import or_
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import UInt8
 
+from serrm.puzzles.raw import Tokens
 from serrm.puzzles.sudoku.rules import BLANK, are_consistent, unit_indices
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ def place_clues(question: Sequence[int], masks: Masks) -> Node:
     return node
 
 
-def grid_of(node: Node, masks: Masks) -> UInt8[np.ndarray, " I"]:
+def grid_of(node: Node, masks: Masks) -> Tokens:
     """The grid of a node in which every cell has one digit left."""
     bits = _bits(node[0] & masks.cell_fields)
     return np.array([bit % masks.width + 1 + BLANK for bit in bits], dtype=np.uint8)
@@ -203,7 +203,7 @@ def _branches(left: int, masks: Masks) -> list[int]:
 
 
 def cp_sat_model(
-    question: UInt8[np.ndarray, " I"], hints: Mapping[int, int]
+    question: Tokens, hints: Mapping[int, int]
 ) -> tuple["CpModel", dict[tuple[int, int], "IntVar"]]:
     """A Sudoku as a model of CP-SAT, with its variables by cell and token.
 
@@ -238,9 +238,7 @@ def cp_sat_solver() -> "CpSolver":
     return solver
 
 
-def cp_sat_solutions(
-    question: UInt8[np.ndarray, " I"], hints: Mapping[int, int]
-) -> Iterator[UInt8[np.ndarray, " I"]]:
+def cp_sat_solutions(question: Tokens, hints: Mapping[int, int]) -> Iterator[Tokens]:
     """Find the solutions of a Sudoku one after the other; every solution found is excluded from the next search."""
     if not are_consistent(question[None]).all():
         return
@@ -254,7 +252,7 @@ def cp_sat_solutions(
     assert status == cp_model.INFEASIBLE, solver.status_name(status)
 
 
-def flaw(question: UInt8[np.ndarray, " I"]) -> str | None:
+def flaw(question: Tokens) -> str | None:
     """The reason why a Sudoku has no solution; None if propagation alone finds no reason."""
     if not are_consistent(question[None]).all():
         return "a digit is given twice in a row, column or box"
@@ -264,7 +262,7 @@ def flaw(question: UInt8[np.ndarray, " I"]) -> str | None:
     return None
 
 
-def caveat(question: UInt8[np.ndarray, " I"]) -> str:
+def caveat(question: Tokens) -> str:
     """A remark on a Sudoku with several solutions; empty for one solution, or if the search takes too long."""
     if (question == BLANK).all():
         return "a grid without clues: any solution is right"

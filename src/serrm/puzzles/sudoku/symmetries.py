@@ -11,6 +11,7 @@ from jaxtyping import Float64, Int, UInt8
 
 from serrm.core.randomness import Purpose, keyed_rng
 from serrm.puzzles.boxes import box_for_side
+from serrm.puzzles.raw import Grids
 
 
 def draw_symmetries(side: int, num: int, rng: np.random.Generator) -> UInt8[np.ndarray, "num P"]:
@@ -46,9 +47,7 @@ def draw_symmetry(seed: int, puzzle: int, augmentation: int, side: int) -> UInt8
     return np.asarray(draw_symmetries(side, 1, rng)[0])
 
 
-def apply_symmetries(
-    tokens: UInt8[np.ndarray, "N I"], parameters: UInt8[np.ndarray, "N P"], side: int
-) -> UInt8[np.ndarray, "N I"]:
+def apply_symmetries(tokens: Grids, parameters: UInt8[np.ndarray, "N P"], side: int) -> Grids:
     """Relabel the digits and move the cells of N Sudokus, each by its row of parameters."""
     rows, cols, is_transposed, digits = np.split(
         parameters.astype(np.intp), [side, 2 * side, 2 * side + 1], axis=1
