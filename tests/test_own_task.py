@@ -31,7 +31,6 @@ from serrm.models.settings import ModelSizes
 from serrm.planning.forecast import stages_of
 from serrm.planning.rehearse import miniature
 from serrm.published.exchange import published_layout
-from serrm.puzzles.task import Alphabet
 from serrm.puzzles.tasks import TASKS
 from serrm.reading.reader import questions_of, read_file
 from serrm.reporting.claim_rules import UNTESTED
@@ -200,17 +199,6 @@ def test_a_puzzle_of_the_task_is_read_and_drawn_without_boxes(latin: str, tmp_pa
     print_panels(screen, scene.rows(), scene.title)
     shown = screen.file.getvalue()
     assert "1 . . 4 ." in shown and "│" not in shown
-
-
-def test_a_mark_that_an_answer_replaces_is_in_no_answer() -> None:
-    """The tokens 2 and 3 mark open cells, and answers have the tokens from 4 on."""
-    alphabet = Alphabet(num_symbols=9, special=(0, 1, 2, 3))
-    text = replace(LATIN.text, least_in_answer=4)
-    marked = replace(
-        LATIN, alphabet=lambda side: alphabet, text=text, open_cells=lambda questions: questions < 4
-    )
-    assert marked.special_in_answers(SIDE) == ()
-    assert replace(marked, open_cells=None).special_in_answers(SIDE) == (2, 3), "marks that stay"
 
 
 def test_a_record_that_contradicts_itself_is_refused() -> None:

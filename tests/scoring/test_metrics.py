@@ -106,12 +106,6 @@ def test_padding_counts_nowhere(task: GridTask) -> None:
     assert sums(tally_of(Tally(task, GENERAL), (question, prediction, label))) == (1, 1, 1)
 
 
-def test_a_task_says_which_cells_are_to_be_filled() -> None:
-    task = replace(UNRULED, open_cells=lambda questions: questions == 5)
-    batch = tuple(np.array([row], np.uint8) for row in ([5, 1, 1], [2, 1, 3], [2, 1, 1]))
-    assert sums(tally_of(Tally(task, GENERAL), batch)) == (0, 1, 1)
-
-
 @given(st.data(), st.integers(1, 500_000), st.floats(0.5, 0.999))
 def test_intervals_agree_with_scipy_on_whole_successes(data: st.DataObject, num: int, level: float) -> None:
     successes = data.draw(st.integers(0, num))

@@ -76,7 +76,7 @@ class DrawnPuzzle:
         cells = self._visible(answer)
         nothing = np.zeros(cells.shape, dtype=bool)
         is_given = nothing
-        if task.blank is not None or task.open_cells is not None:
+        if task.blank is not None:
             is_given = ~task.is_open(self.question[None]).reshape(cells.shape)
         return Panel(task.look, caption, cells, is_given, nothing, nothing)
 

@@ -125,7 +125,7 @@ def fillings(question: Tokens, probabilities: Probabilities, task: Task) -> Iter
     """Yield (probability, filled question) for every symbol that the rule allows in the blank nearest to a toss-up."""
     assert task.blank is not None and task.allows is not None
     # Only blanks: a task may let an answer change other cells, too.
-    is_open = task.is_open(question[None])[0] & (question == task.blank)
+    is_open = task.is_open(question[None])[0]
     if not is_open.any():
         return
     symbols = probabilities[:, task.blank + 1 :]

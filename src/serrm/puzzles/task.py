@@ -100,8 +100,6 @@ class Task:
     # would have it). Without a rule only the label is right.
     right_answers: Literal["one", "label", "any"] = "one"
     blank: int | None = None  # the token of the cells that a question leaves open
-    # True for the cells of questions that an answer fills; None: those with the token `blank`.
-    open_cells: Callable[[Grids], Bool[np.ndarray, "N I"]] | None = None
     # True for questions that break no rule. With this function, the search may guess tokens above the blank.
     allows: Callable[[Grids], Bool[np.ndarray, " N"]] | None = None
     # True if a permutation of the usual symbols turns a puzzle with its answer into another one; then the title of the
@@ -133,10 +131,8 @@ class Task:
         return tuple(token for token in self.alphabet(side).special if token != PADDING)
 
     def is_open(self, questions: Grids) -> Bool[np.ndarray, "N I"]:
-        """True for the cells that an answer fills, and False for padding."""
-        if self.open_cells is None:
-            return np.asarray(questions == self.blank)
-        return np.asarray(self.open_cells(questions) & (questions != PADDING))
+        """True for the cells that an answer fills, which are those with the token `blank`."""
+        return np.asarray(questions == self.blank)
 
     def obeys(self, questions: Grids, predictions: Grids) -> Bool[np.ndarray, " N"]:
         """True for predictions that `verify` accepts (see `obey`)."""
@@ -202,18 +198,9 @@ class GridTask(Task):
             raise ValueError(f"{self.name}: blank is {self.blank}, but that of its text {self.text.blank}")
 
     def special_in_answers(self, side: int) -> tuple[int, ...]:
-        """The special tokens that answers may hold.
-
-        A token whose cells an answer fills, and which it may not put there, is in no answer, such as a blank.
-        """
+        """The special tokens that answers may hold, without the blank if an answer has to fill it."""
         tokens = super().special_in_answers(side)
-        return tuple(
-            token for token in tokens if token >= self.text.least_in_answer or not self._is_open(token, side)
-        )
-
-    def _is_open(self, token: int, side: int) -> bool:
-        """True if an answer fills the cells that hold this token in a question."""
-        return bool(self.is_open(np.full((1, side**2), token, dtype=np.uint8)).all())
+        return tuple(token for token in tokens if token != self.blank or token >= self.text.least_in_answer)
 
     def wrong_label(self, questions: Grids, answers: Grids) -> tuple[int, str] | None:
         """The index of the first answer that may not be a label, and the reason; None if all may be.
