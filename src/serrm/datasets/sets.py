@@ -132,14 +132,10 @@ def write_set(path: Path, puzzles: Iterable[Numbered], side: int, name: str, rec
 
 
 def check_answers(rows: list[Numbered], side: int, name: str, record: GridTask) -> None:
-    """Raise ValueError for the first puzzle of another side, without an answer, or with a wrong one."""
+    """Raise ValueError for a puzzle of another side, without an answer, or with a wrong one."""
     for number, puzzle in rows:
-        if len(puzzle.question) != puzzle.side**2:
-            raise ValueError(
-                f"{name}: puzzle {number} has {len(puzzle.question)} cells, which do not form a square grid"
-            )
-        if puzzle.side != side:
-            raise ValueError(f"{name}: puzzle {number} is {puzzle.side}x{puzzle.side}, not {side}x{side}")
+        if (num_cells := len(puzzle.question)) != side**2:
+            raise ValueError(f"{name}: puzzle {number} has {num_cells} cells, not those of {side}x{side}")
         if puzzle.answer is None:
             raise ValueError(f"{name}: puzzle {number} has no answer")
     questions, answers = (np.stack([getattr(puzzle, part) for _, puzzle in rows]) for part in PARTS)

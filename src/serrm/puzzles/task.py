@@ -6,7 +6,6 @@ symbol-equivariant embeddings for special and usual symbols.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
@@ -203,21 +202,19 @@ class GridTask(Task):
         return tuple(token for token in tokens if token != self.blank or token >= self.text.least_in_answer)
 
     def wrong_label(self, questions: Grids, answers: Grids) -> tuple[int, str] | None:
-        """The index of the first answer that may not be a label, and the reason; None if all may be.
+        """The index of an answer that may not be a label, and the reason; None if all may be.
 
-        A label obeys the rule, and the criteria that bind labels.
+        A label obeys the rule, and then the criteria that bind labels.
         """
-        rules: list[tuple[Rule, str]] = [] if self.verify is None else [(self.obeys, "breaks the rules")]
+        rules = {} if self.verify is None else {"breaks the rules": self.verify}
         for criterion in self.criteria.values():
             if criterion.binds_labels:
                 reason = f"obeys the rules, but does not meet the criterion {criterion.name!r}"
-                rules.append((partial(obey, criterion.holds), reason))
-        wrong: list[tuple[int, str]] = []  # the first answer that breaks a rule
-        for rule, reason in rules:
-            is_broken = ~rule(questions, answers)
-            if is_broken.any():
-                wrong.append((int(np.argmax(is_broken)), reason))
-        return min(wrong, key=lambda pair: pair[0], default=None)
+                rules[reason] = criterion.holds
+        for reason, rule in rules.items():
+            if (is_broken := ~obey(rule, questions, answers)).any():
+                return int(np.argmax(is_broken)), reason
+        return None
 
     def solution(self, question: Tokens) -> Tokens | None:
         """A solution of a question by the exact method; None if there is no solution or no such method."""
