@@ -2,8 +2,8 @@
 
 The canonical form is the least of all forms of a puzzle in the order of rows, with blanks first and digits numbered as
 they appear. Two puzzles are symmetric copies exactly if their forms are equal. As a form takes some hundredths of a
-second, `find_copies` computes it only for puzzles that share an invariant: a hash of cells by the numbers of clues in
-their rows, columns, boxes and digits, refined a few times, which no symmetry changes. The paper has no such audit.
+second, `find_copies` computes it only for puzzles that share an invariant: a hash of cells by the clues in their rows,
+columns, boxes and digits, refined a few times, which no symmetry changes. The paper has no such audit.
 """
 
 import math
@@ -17,6 +17,7 @@ from jaxtyping import Int, UInt8, UInt64
 
 from serrm.puzzles.boxes import box_for_side
 from serrm.puzzles.raw import Grids, Tokens
+from serrm.puzzles.sudoku.grade import cells_of
 from serrm.puzzles.sudoku.rules import BLANK
 
 NUM_ROUNDS: Final = 4
@@ -61,31 +62,19 @@ def invariants(questions: Grids) -> UInt64[np.ndarray, " N"]:
 
 def _invariants(questions: Grids) -> UInt64[np.ndarray, " N"]:
     side = math.isqrt(questions.shape[1])
-    box, num = box_for_side(side), len(questions)
-    row, column = np.divmod(np.arange(side**2), side)
-    boxes = row // box.rows * box.rows + column // box.cols
+    units, num = cells_of(side), len(questions)
     digits = questions.astype(np.intp) - BLANK  # 0 for a blank
     cells = (digits > 0).astype(np.uint64)
     for _ in range(NUM_ROUNDS):
-        parts = np.zeros((num, side**2), dtype=np.uint64)
-        for line, size in ((row, box.rows), (column, box.cols)):
-            lines = _mixed(_sums(cells, line, side))
-            groups = _mixed(_sums(lines, np.arange(side) // size, side // size))
-            of_cell = lines[:, line] + np.uint64(3) * groups[:, line // size]
-            # Rows and columns count alike only if a transposition is a symmetry.
-            parts += _mixed(of_cell if box.rows == box.cols or line is row else of_cell + np.uint64(1))
-        parts += np.uint64(5) * _mixed(_sums(cells, boxes, side))[:, boxes]
         by_digit = np.zeros((num, side + 1), dtype=np.uint64)
         np.add.at(by_digit, (np.arange(num)[:, None], digits), cells)
-        parts += np.uint64(7) * np.take_along_axis(_mixed(by_digit), digits, axis=1)
-        cells = _mixed(_mixed(cells) + parts + np.uint64(11) * (digits > 0))
+        digit_hashes = np.take_along_axis(_mixed(by_digit), digits, axis=1)
+        unit_hashes = _mixed(cells[:, units.units].sum(axis=2, dtype=np.uint64))
+        rows, columns, boxes = (unit_hashes[:, units.of_cell[:, kind]] for kind in range(3))
+        # Rows and columns count alike, because a transposition may be a symmetry.
+        lines = _mixed(rows) + _mixed(columns)
+        cells = _mixed(_mixed(cells) + lines + np.uint64(5) * boxes + np.uint64(7) * digit_hashes)
     return np.asarray(cells.sum(axis=1, dtype=np.uint64))
-
-
-def _sums(values: Hashes, groups: Int[np.ndarray, " _"], num_groups: int) -> Hashes:
-    """The sum of the values in each group, modulo 2⁶⁴; groups are equally large."""
-    order = np.argsort(groups, kind="stable")
-    return np.asarray(values[:, order].reshape(len(values), num_groups, -1).sum(axis=2, dtype=np.uint64))
 
 
 def _mixed(values: Hashes) -> Hashes:
