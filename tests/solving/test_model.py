@@ -43,7 +43,7 @@ def logits(model: serrm.Model, questions: np.ndarray) -> Tensor:
 
 
 def test_puzzles_come_as_text_or_arrays(model: serrm.Model, questions: np.ndarray) -> None:
-    texts = [SUDOKU_TEXT.format(SUDOKU_TEXT.parse(question.tolist())) for question in questions]
+    texts = [SUDOKU_TEXT.format(question.reshape(-1) + np.uint8(1)) for question in questions]
     answers = model.solve(texts, budget=32)
     assert [answer.status for answer in answers] == [Status.VERIFIED] * 3
     for answer, question in zip(answers, questions, strict=True):

@@ -48,7 +48,7 @@ class GridText:
     characters: str
     # Of the same tokens in users' grids above 9×9 that have no other characters; empty if there are none.
     letters: str = ""
-    # The number of token 1 where grids are lists of numbers: answers, and published grids.
+    # The number of token 1 where the grids of answers are lists of numbers.
     first_number: int = 0
     # Tokens of further characters, which are read and never written.
     others: Mapping[str, int] = field(default_factory=dict)
@@ -66,34 +66,8 @@ class GridText:
                 f"characters: {wrong[0]!r} separates the symbols of puzzles, and can be none itself"
             )
 
-    def parse(self, value: Any) -> Tokens:
-        """The tokens of a published grid: n lists of n whole numbers, or a text.
-
-        White space in a text is left out unless it is a character of the task.
-
-        Users' puzzles are read by `serrm.reading` instead.
-        """
-        if isinstance(value, str):
-            kept = [char for char in value if char in self.characters or not char.isspace()]
-            return self.read("".join(kept))
-        if not isinstance(value, list | tuple):
-            raise ValueError(f"not a grid: {shorten(as_text(value))}")
-        side, first = len(value), self.first_number
-        widths = {len(row) if isinstance(row, list | tuple) else 0 for row in value}
-        if len(widths) == 1 and not widths & {0, side}:
-            raise ValueError(f"{side} rows of {max(widths)} cells are not a square grid")
-        last = first + self.largest(side) - 1
-        for number, row in enumerate(value, start=1):
-            if not isinstance(row, list | tuple) or len(row) != side:
-                raise ValueError(f"row {number} is not a list of {side} numbers: {shorten(as_text(row))}")
-            for cell in row:
-                if type(cell) is not int or not first <= cell <= last:
-                    reason = f"not a number {first} to {last}"
-                    raise ValueError(f"row {number} holds {shorten(as_text(cell))}, {reason}")
-        return np.array(value, dtype=np.uint8).reshape(-1) + np.uint8(1) - np.uint8(first)
-
     def numbers(self, tokens: UInt8[np.ndarray, "..."]) -> UInt8[np.ndarray, "..."]:
-        """The number of each cell, from `first_number` on, as in the lists that `parse` reads."""
+        """The number of each cell, from `first_number` on."""
         return tokens - np.uint8(1) + np.uint8(self.first_number)
 
     def read(self, text: str, signs: str = "") -> Tokens:

@@ -6,7 +6,6 @@ published. Files are tables; only the published 25×25 puzzles are JSON.
 Paper: section "Sudoku", data; appendix, data sets.
 """
 
-import json
 import logging
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,9 +19,9 @@ from typing import Annotated, Any, Final, Literal
 
 import numpy as np
 from jaxtyping import UInt8
-from pydantic import AfterValidator, Field, NonNegativeInt, PositiveInt
+from pydantic import AfterValidator, BaseModel, Field, NonNegativeInt, PositiveInt
 
-from serrm.core.files import Origin, existing, only_folder
+from serrm.core.files import Origin, only_folder, parse_file
 from serrm.core.progress import with_progress
 from serrm.core.settings import KeyOf, Settings
 from serrm.puzzles import raw
@@ -257,6 +256,13 @@ def raw_sets(directory: Path, settings: SudokuSubsetSettings) -> dict[str, raw.R
     return sets
 
 
+class Published25x25(BaseModel):
+    """A published 25×25 puzzle: rows of digits, 0 for a blank. The file has further keys."""
+
+    grid: list[list[Annotated[int, Field(strict=True, ge=0, lt=len(SYMBOLS))]]]
+    difficulty: str = ""
+
+
 def read_solvable(files: list[Path]) -> Iterator[raw.Numbered]:
     """Read the puzzles of JSON files and solve them; puzzles without a solution are dropped and counted in the log.
 
@@ -274,14 +280,13 @@ def read_solvable(files: list[Path]) -> Iterator[raw.Numbered]:
 
 
 def read_json(path: Path) -> raw.Puzzle:
-    """Read the puzzle of a file {"size", "difficulty", "givens", "type", "grid"}; "difficulty" becomes its source."""
+    """Read the puzzle of a published file; its difficulty becomes the source."""
+    published = parse_file(path, Published25x25.model_validate_json)
+    signs = [SYMBOLS[digit] for row in published.grid for digit in row]
     try:
-        record = json.loads(existing(path).read_text(encoding="utf-8"))
-        if not isinstance(record, dict) or "grid" not in record:
-            raise ValueError('not an object with the key "grid"')
-        return raw.Puzzle(TEXT.parse(record["grid"]), None, record.get("difficulty", ""))
+        return raw.Puzzle(TEXT.read("".join(signs)), None, published.difficulty)
     except ValueError as error:
-        raise ValueError(f"{path}:1: {error}") from None
+        raise ValueError(f"{path}: grid: {error}") from None
 
 
 def count_puzzles(source: AnySudokuSource, subset: SudokuSubsetSettings) -> raw.Counts:
