@@ -7,10 +7,10 @@ are one operation, a recolouring, or two of these in a row. The grammar was writ
 generated ARC puzzles.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
+from itertools import filterfalse, pairwise
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -60,7 +60,7 @@ class Family:
     moves: bool  # True if they move squares, whatever their colours; other families add or change colours
     sample: Sample
     operations: Mapping[str, Apply]
-    coloured: frozenset[str] = frozenset()  # the operations that have a colour as a parameter
+    colourless: frozenset[str] = frozenset()  # operations without a colour as a parameter, besides moves
     growth: int = 1  # the factor by which answers are larger; a margin of fixed width is not counted
 
 
@@ -104,40 +104,30 @@ def painted(sketch: Sketch, colour: int) -> Grid:
 
 # Objects and areas.
 
+EDGES: Final = np.array([np.zeros((3, 3)), [[0, 1, 0], [1, 1, 1], [0, 1, 0]], np.zeros((3, 3))])
+"""The squares that share an edge with a square of the same layer."""
+
 
 def areas(is_part: Mask, grid: Grid | None = None) -> list[Mask]:
     """The connected areas of squares that share an edge, of one colour each if there is a `grid`, in reading order."""
-    rows, columns = is_part.shape
-    values = (is_part.astype(np.int64) if grid is None else np.where(is_part, grid, -1)).reshape(-1).tolist()
-    free = set(np.flatnonzero(is_part).tolist())
-    masks = []
-    for first in sorted(free):
-        if first not in free:
-            continue
-        free.remove(first)
-        area, stack = [first], [first]
-        while stack:
-            cell = stack.pop()
-            row, column = divmod(cell, columns)
-            for is_inside, other in (
-                (row > 0, cell - columns),
-                (row < rows - 1, cell + columns),
-                (column > 0, cell - 1),
-                (column < columns - 1, cell + 1),
-            ):
-                if is_inside and other in free and values[other] == values[first]:
-                    free.remove(other)
-                    area.append(other)
-                    stack.append(other)
-        mask = np.zeros(rows * columns, dtype=bool)
-        mask[area] = True
-        masks.append(mask.reshape(rows, columns))
-    return masks
+    # SciPy takes long to import, and only generation uses it.
+    from scipy.ndimage import label
+
+    colours = is_part if grid is None else np.where(is_part, grid, np.uint8(BACKGROUND))
+    layers = colours == np.unique(colours[is_part])[:, None, None]
+    labels, num = label(layers, structure=EDGES)
+    masks = labels.sum(axis=0) == np.arange(1, num + 1)[:, None, None]
+    return sorted(masks, key=lambda mask: int(mask.argmax()))
 
 
 def objects(grid: Grid) -> list[Mask]:
     """The connected areas of squares of one colour, without the background."""
     return areas(grid != BACKGROUND, grid)
+
+
+def joined(grid: Grid, masks: Iterable[Mask]) -> Mask:
+    """The squares of all masks of a grid."""
+    return np.logical_or.reduce([np.zeros(grid.shape, dtype=bool), *masks])
 
 
 def touches_border(mask: Mask) -> bool:
@@ -173,11 +163,7 @@ def ranked_colours(grid: Grid, sign: int) -> list[tuple[int, int]]:
 
 def paint_kind(grid: Grid, is_chosen: Callable[[Mask], bool]) -> Sketch:
     """All objects of a kind."""
-    is_unpainted = np.zeros(grid.shape, dtype=bool)
-    for mask in objects(grid):
-        if is_chosen(mask):
-            is_unpainted |= mask
-    return Sketch(grid, is_unpainted)
+    return Sketch(grid, joined(grid, filter(is_chosen, objects(grid))))
 
 
 # Moves.
@@ -219,11 +205,7 @@ def repeat(grid: Grid, rows: int, columns: int, *, mirrors: bool) -> Sketch:
 
 def fill_enclosed(grid: Grid) -> Sketch:
     """Background that is not connected to the border by squares that share an edge."""
-    is_unpainted = np.zeros(grid.shape, dtype=bool)
-    for mask in areas(grid == BACKGROUND):
-        if not touches_border(mask):
-            is_unpainted |= mask
-    return Sketch(grid, is_unpainted)
+    return Sketch(grid, joined(grid, filterfalse(touches_border, areas(grid == BACKGROUND))))
 
 
 def fill_background(grid: Grid) -> Sketch:
@@ -356,7 +338,6 @@ FAMILIES: Final[dict[str, Family]] = {
             "border": partial(paint_kind, is_chosen=touches_border),
             "single": partial(paint_kind, is_chosen=lambda mask: mask.sum() == 1),
         },
-        coloured=frozenset({"largest", "smallest", "commonest", "rarest", "inside", "border", "single"}),
     ),
     "mirror": Family(
         "mirror the grid in a vertical or horizontal axis or in a diagonal",
@@ -416,14 +397,12 @@ FAMILIES: Final[dict[str, Family]] = {
         moves=False,
         sample=ring,
         operations={"enclosed": fill_enclosed, "background": fill_background},
-        coloured=frozenset({"enclosed", "background"}),
     ),
     "frame": Family(
         "frame the grid inside or outside, or frame the coloured squares",
         moves=False,
         sample=sparse,
         operations={"edge": frame_edge, "pad": frame_pad, "around": frame_objects},
-        coloured=frozenset({"edge", "pad", "around"}),
     ),
     "connect": Family(
         "draw lines between equal colours along rows, columns or both, in that colour or in one colour",
@@ -436,7 +415,7 @@ FAMILIES: Final[dict[str, Family]] = {
             for directions in (("rows",), ("columns",), ("rows", "columns"))
             for suffix, keeps_colour in (("", False), (" own colour", True))
         },
-        coloured=frozenset({"rows", "columns", "rows and columns"}),
+        colourless=frozenset({"rows own colour", "columns own colour", "rows and columns own colour"}),
     ),
     "count": Family(
         "count objects, colours, or the squares of the most frequent colour, as a row or a column",
@@ -451,14 +430,12 @@ FAMILIES: Final[dict[str, Family]] = {
             )
             for line in ("row", "column")
         },
-        coloured=frozenset(
-            f"{name} in a {line}" for name in ("objects", "colours") for line in ("row", "column")
-        ),
+        colourless=frozenset({"squares in a row", "squares in a column"}),
     ),
 }
 
 OPERATIONS: Final[tuple[Operation, ...]] = tuple(
-    Operation(family_name, name, apply, name in family.coloured)
+    Operation(family_name, name, apply, not family.moves and name not in family.colourless)
     for family_name, family in FAMILIES.items()
     for name, apply in family.operations.items()
 )
