@@ -4,11 +4,13 @@ A malformed row is a ValueError of one line that names file, line and value.
 """
 
 import csv
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import TextIO
 
 from serrm.core.files import existing, new_file
+from serrm.core.progress import with_progress
 from serrm.puzzles.raw import Puzzle
 from serrm.puzzles.text import GridText, shorten
 
@@ -52,6 +54,18 @@ def write_table(text: GridText, path: Path | str, puzzles: Iterable[Puzzle]) -> 
         for puzzle in puzzles:
             answer = "" if puzzle.answer is None else text.format(puzzle.answer)
             writer.writerow([puzzle.source, text.format(puzzle.question), answer, puzzle.rating])
+
+
+def write_tables(
+    text: GridText, folder: Path, nums: Mapping[str, int], puzzles: Iterable[Puzzle]
+) -> list[str]:
+    """Write the first puzzles of a sequence to tables, `nums` to each; return the names of those with any."""
+    nums = {name: num for name, num in nums.items() if num}
+    num = sum(nums.values())
+    generated = with_progress(islice(puzzles, num), f"making {', '.join(nums)}", num)
+    for name in nums:
+        write_table(text, folder / name, islice(generated, nums[name]))
+    return [*nums]
 
 
 def open_text(path: Path | str) -> TextIO:

@@ -7,7 +7,6 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -19,7 +18,7 @@ from serrm.puzzles.raw import Puzzle, Tokens
 SEPARATORS: Final = ',;|│┃║"[{'
 
 
-MAX_CODE: Final = 256  # characters from this code point on are in no grid
+UNKNOWN: Final = 255  # stands for a character that no grid has; larger than any token
 
 
 class WrongSignError(ValueError):
@@ -28,15 +27,6 @@ class WrongSignError(ValueError):
     def __init__(self, message: str, index: int) -> None:
         super().__init__(message)
         self.index = index
-
-
-@lru_cache
-def _token_of_code(signs: str, others: tuple[tuple[str, int], ...]) -> UInt8[np.ndarray, "257"]:
-    """The tokens of the characters up to `MAX_CODE`; 255, which is larger than any token, for unknown ones."""
-    table = np.full(MAX_CODE + 1, 255, dtype=np.uint8)
-    for sign, token in (*others, *((sign, token) for token, sign in enumerate(signs, start=1))):
-        table[ord(sign)] = token
-    return table
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,8 +66,8 @@ class GridText:
         if not text or side**2 != len(text):
             raise ValueError(f"{len(text)} characters are not a square grid: {shorten(text)}")
         largest = self.largest(side)
-        codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
-        tokens = _token_of_code(known, tuple(self.others.items()))[np.minimum(codes, MAX_CODE)]
+        table = {**self.others, **{sign: token for token, sign in enumerate(known, start=1)}}
+        tokens = np.array([table.get(sign, UNKNOWN) for sign in text], dtype=np.uint8)
         if (wrong := np.flatnonzero(tokens > largest)).size:
             index = int(wrong[0])
             raise WrongSignError(

@@ -38,7 +38,7 @@ from serrm.puzzles.maze.rules import (
     waves,
 )
 from serrm.puzzles.settings import Hub, Mirror, SubsetSettings
-from serrm.puzzles.tables import read_table, write_table
+from serrm.puzzles.tables import read_table, write_table, write_tables
 from serrm.puzzles.text import GridText
 from serrm.puzzles.transforms import NUM_TRANSFORMS, cell_order
 
@@ -138,14 +138,10 @@ def make(source: Any, directory: Path, seed: int) -> dict[str, Origin]:
     """Write generated mazes, all different and none a transform of another, or the windows of published ones."""
     if not isinstance(source, GeneratedMaze):
         return {} if source.windows is None else _make_windows(source.windows, directory, seed)
-    num = source.num_train + source.num_test
-    rng = np.random.default_rng([seed, source.side])
-    mazes = islice(iterate_mazes(source.side, rng, source.min_path), num)
-    generated = with_progress(mazes, f"making {source.side}x{source.side} mazes", num)
-    names = [f"{FOLDER_GENERATED}/train.csv", f"{FOLDER_GENERATED}/test.csv"]
-    write_table(TEXT, directory / names[0], islice(generated, source.num_train))
-    write_table(TEXT, directory / names[1], generated)
-    return dict.fromkeys(names, Origin("generated"))
+    nums = {"train.csv": source.num_train, "test.csv": source.num_test}
+    mazes = iterate_mazes(source.side, np.random.default_rng([seed, source.side]), source.min_path)
+    names = write_tables(TEXT, directory / FOLDER_GENERATED, nums, mazes)
+    return {f"{FOLDER_GENERATED}/{name}": Origin("generated") for name in names}
 
 
 def raw_sets(directory: Path, settings: SubsetSettings) -> dict[str, raw.RawSet]:

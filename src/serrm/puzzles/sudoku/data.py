@@ -22,7 +22,6 @@ from jaxtyping import UInt8
 from pydantic import AfterValidator, BaseModel, Field, NonNegativeInt, PositiveInt
 
 from serrm.core.files import Origin, only_folder, parse_file
-from serrm.core.progress import with_progress
 from serrm.core.settings import KeyOf, Settings
 from serrm.puzzles import raw
 from serrm.puzzles.boxes import box_for_side
@@ -32,7 +31,7 @@ from serrm.puzzles.sudoku import search
 from serrm.puzzles.sudoku.grade import GRADES, grades
 from serrm.puzzles.sudoku.rules import BLANK
 from serrm.puzzles.sudoku.symmetries import apply_symmetries, draw_symmetries
-from serrm.puzzles.tables import read_table, write_table
+from serrm.puzzles.tables import read_table, write_tables
 from serrm.puzzles.text import GridText
 
 logger = logging.getLogger(__name__)
@@ -47,6 +46,7 @@ FILE_4X4 = "sudoku-4x4/4x4_sudoku_unique_solution.csv"
 FILE_16X16 = "sudoku-16x16/puzzles.csv"
 FOLDER_25X25 = "sudoku-25x25"
 GENERATED_25X25 = f"{FOLDER_25X25}/puzzles.csv"  # the published ones are JSON files
+FILES = {"4x4": FILE_4X4, "16x16": FILE_16X16, "25x25": GENERATED_25X25}
 # The first 512 rows of the test file in sudoku-extreme-1k are validation puzzles; its other rows are the test set.
 NUM_HELD_OUT = 512
 NUM_PUBLISHED_25X25, NUM_SOLVABLE_25X25 = 100, 42
@@ -194,33 +194,25 @@ def files_25x25(directory: Path) -> list[Path]:
 
 def make(source: AnySudokuSource, directory: Path, seed: int) -> dict[str, Origin]:
     """Write the generated puzzles of a source as tables with answers; for published sources, only those of 16×16."""
-    names = []
 
-    def write(
-        side: int, clues: tuple[int, int], nums: Mapping[str, int], least_shares: Mapping[str, float] = {}
-    ) -> None:
-        """Write distinct puzzles to files, `nums` to each. A file of 0 puzzles is not written.
+    def puzzles(side: int, clues: tuple[int, int]) -> Iterator[raw.Puzzle]:
+        """Generate different puzzles; every size has a random stream of its own."""
+        return iterate_puzzles(side, np.random.default_rng([seed, side]), clues)
 
-        Every size has a random stream of its own.
-        """
-        puzzles, num = iterate_puzzles(side, np.random.default_rng([seed, side]), clues), sum(nums.values())
-        if least_shares:
-            orders = np.random.default_rng([seed, side, 1])
-            puzzles = with_least_shares(puzzles, [*nums.values()], least_shares, orders)
-        generated = with_progress(islice(puzzles, num), f"making {side}x{side} puzzles", num)
-        for name, num_of_file in nums.items():
-            if num_of_file:
-                write_table(TEXT, directory / name, islice(generated, num_of_file))
-                names.append(name)
-
+    tables = [({FILE_16X16: source.num_16x16}, puzzles(16, source.clues_16x16))]
     if isinstance(source, GeneratedSudoku):
         # One stream for both files: all puzzles of a size differ, so no test puzzle is a training puzzle.
         train, test = (f"{FOLDER_GENERATED}/{name}.csv" for name in ("train", "test"))
-        nums = {train: source.num_train, test: source.num_test}
-        write(9, source.clues, nums, source.least_shares)
-        write(4, CLUES_4X4, {FILE_4X4: NUM_4X4})
-        write(25, source.clues_25x25, {GENERATED_25X25: source.num_25x25})
-    write(16, source.clues_16x16, {FILE_16X16: source.num_16x16})
+        nums, puzzles_9x9 = {train: source.num_train, test: source.num_test}, puzzles(9, source.clues)
+        if source.least_shares:
+            orders = np.random.default_rng([seed, 9, 1])
+            puzzles_9x9 = with_least_shares(puzzles_9x9, [*nums.values()], source.least_shares, orders)
+        tables += [
+            (nums, puzzles_9x9),
+            ({FILE_4X4: NUM_4X4}, puzzles(4, CLUES_4X4)),
+            ({GENERATED_25X25: source.num_25x25}, puzzles(25, source.clues_25x25)),
+        ]
+    names = [name for table in tables for name in write_tables(TEXT, directory, *table)]
     return dict.fromkeys(names, Origin("generated"))
 
 
@@ -241,18 +233,11 @@ def raw_sets(directory: Path, settings: SudokuSubsetSettings) -> dict[str, raw.R
         return sets | {"held_out": raw.RawSet(9, num, stream=1, puzzles=rest, is_rest=not is_1k)}
     scored = islice(test, NUM_HELD_OUT if is_1k else 0, None)
     sets["9x9"] = raw.RawSet(9, settings.num_test, stream=9, puzzles=scored)
-    others = {
-        "4x4": enumerate(read_table(TEXT, directory / FILE_4X4)),
-        "16x16": enumerate(read_table(TEXT, directory / FILE_16X16)),
-        "25x25": read_solvable(files_25x25(directory)),
-    }
-    if (directory / GENERATED_25X25).is_file():
-        others["25x25"] = enumerate(read_table(TEXT, directory / GENERATED_25X25))
-    for size, num_drawn in settings.num_test_sizes.items():
-        if size == "25x25" and not files_25x25(directory) and not (directory / GENERATED_25X25).is_file():
-            raise ValueError(f"{directory / FOLDER_25X25}: no such folder, but num_test_sizes has 25x25")
-        side = int(size.partition("x")[0])
-        sets[size] = raw.RawSet(side, num_drawn, stream=side, puzzles=others[size])
+    for size, num in settings.num_test_sizes.items():
+        side, published = int(size.partition("x")[0]), files_25x25(directory) if size == "25x25" else []
+        table = read_table(TEXT, directory / FILES[size])
+        puzzles = read_solvable(published) if published else enumerate(table)
+        sets[size] = raw.RawSet(side, num, stream=side, puzzles=puzzles)
     return sets
 
 
