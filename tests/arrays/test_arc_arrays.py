@@ -79,7 +79,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def stream(folder: Path) -> ArcExamples:
-    return arrays_module.open_arc_examples(folder, NUM_VARIANTS, seed=0)
+    return ArcExamples(open_arc_arrays(folder, "train"), NUM_VARIANTS, seed=0)
 
 
 @pytest.fixture(scope="module")
@@ -139,7 +139,7 @@ def test_a_puzzle_without_trained_pairs_is_in_no_set_unless_it_is_scored(tmp_pat
         for row in make_rows()
     ]
     folder = make_arrays(tmp_path, rows)
-    stream = arrays_module.open_arc_examples(folder, 3, 0)
+    stream = ArcExamples(open_arc_arrays(folder, "train"), 3, 0)
     assert stream.arrays.puzzle_names == ("training_0", "evaluation_1", "evaluation_3", "training_4")
     assert len(stream.arrays.index) == 4
     pairs = stream.examples(0, len(stream.arrays)).pairs

@@ -24,7 +24,8 @@ def open_stream(
         return stream.GridExamples(puzzles, num_augmentations, seed, hints).stream()
     if hints is not None:
         raise ValueError(f"train.hints: not available on {task}, whose questions have no blanks")
-    return arc.open_arc_examples(arrays, num_augmentations + 1, seed).stream()
+    pairs = arc.open_arc_arrays(arrays, stream.TRAIN)
+    return arc.ArcExamples(pairs, num_augmentations + 1, seed).stream()
 
 
 def check_task(arrays: Path, task: str) -> None:

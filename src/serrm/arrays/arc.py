@@ -34,7 +34,6 @@ from jaxtyping import Bool, Float64, Int, Int64, UInt8
 
 from serrm.arrays.groups import Groups, read_groups
 from serrm.arrays.stream import (
-    TRAIN,
     TRAINING,
     Examples,
     Stream,
@@ -254,11 +253,6 @@ class ArcExamples(ArcPairs):
     @cached_property
     def _num_pairs(self) -> tuple[int, ...]:
         return tuple(np.bincount(self.arrays.puzzles).tolist())
-
-
-def open_arc_examples(arrays: Path, num_variants: int, seed: int) -> ArcExamples:
-    """The training examples of a folder of ARC arrays in the first variants of its index."""
-    return ArcExamples(open_arc_arrays(arrays, TRAIN), num_variants, seed)
 
 
 @lru_cache(maxsize=4)
