@@ -165,7 +165,7 @@ class Shift(torch.nn.Module):
 
 @pytest.mark.parametrize("model", MODELS)
 def test_a_mixer_is_a_setting(model: str, arrays: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(MIXERS, "shift", Mixer(lambda lengths, _: Residual(Shift(lengths.axis))))
+    monkeypatch.setitem(MIXERS, "shift", Mixer(lambda settings, axis, num, rng: Residual(Shift(axis))))
     about, losses = changes(model), set()
     for mixer in ("attention", "mlp", "shift"):
         run = run_settings(**(about | {"model": about["model"] | {"mixer": mixer}}))

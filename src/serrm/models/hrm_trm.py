@@ -9,6 +9,7 @@ positions in place of attention.
 import math
 from collections.abc import Callable
 from functools import partial
+from typing import TYPE_CHECKING
 
 import torch
 from jaxtyping import Float
@@ -16,9 +17,11 @@ from torch import Tensor, nn
 
 from serrm.models import layers, recurrence
 from serrm.models.gates import GATES
-from serrm.models.hrm_trm_settings import CycledSettings, HrmSettings
-from serrm.models.mixers import MIXERS, Lengths
+from serrm.models.mixers import MIXERS
 from serrm.models.settings import SEQUENCE_POSITIONS, SHIFTED, ModelSizes, SequenceSettings
+
+if TYPE_CHECKING:
+    from serrm.models.hrm_trm_settings import CycledSettings
 
 HALT_BIAS = -5.0
 
@@ -35,10 +38,7 @@ class TokenSequence(recurrence.InputEmbedding):
     ) -> None:
         super().__init__()
         self.settings, self.has_one_size = settings, MIXERS[mixer].has_one_size
-        self.encoding, self.head_dim = (
-            SEQUENCE_POSITIONS[settings.positions],
-            settings.width // settings.heads,
-        )
+        self.encoding = SEQUENCE_POSITIONS[settings.positions]
         std = 1 / math.sqrt(settings.width)
         self.tokens = nn.Parameter(
             layers.truncated_normal(sizes.num_symbols, settings.width, std=std, generator=generator)
@@ -51,7 +51,7 @@ class TokenSequence(recurrence.InputEmbedding):
             raise recurrence.CannotExtrapolate(
                 f"symbol embeddings are learned for {len(self.tokens)} tokens, the task has {num_symbols}"
             )
-        self.check_positions(self.encoding, num_positions, self.head_dim)
+        self.check_positions(self.encoding, num_positions, self.settings.head_dim)
         return num_puzzles, self.settings.prefix + num_positions, self.settings.width
 
     def forward(
@@ -82,7 +82,7 @@ class TokenSequence(recurrence.InputEmbedding):
         table = partial(
             layers.rotation_table,
             self.encoding.angles,
-            head_dim=self.head_dim,
+            head_dim=settings.head_dim,
             device=device,
             score_scale=scale,
         )
@@ -119,16 +119,16 @@ class SequenceReadout(nn.Module):
 
 
 def build_hrm_trm(
-    settings: CycledSettings, sizes: ModelSizes, generator: layers.Rng = None
+    settings: "CycledSettings", sizes: ModelSizes, generator: layers.Rng = None
 ) -> recurrence.RecurrentModel:
-    """An HRM or TRM.
+    """Build an HRM or TRM.
 
     It takes any number of positions, but an MLP over positions, and learned positions, take only those of `sizes`.
     """
-    is_hrm = isinstance(settings, HrmSettings)
-    names = ("low", "high") if is_hrm else ("block",)
+    names: tuple[str, ...] = ("block",)
     schedule_of: Callable[[int, int], recurrence.Schedule] = recurrence.two_state_schedule
-    if is_hrm:
+    if settings.has_two_networks:
+        names = ("low", "high")
         schedule_of = partial(recurrence.two_state_schedule, low="low", high="high", num_with_gradient=2)
     model = recurrence.RecurrentModel(
         embedding=TokenSequence(settings, sizes, generator, settings.mixer),
@@ -152,19 +152,9 @@ def sequence_network(
 ) -> recurrence.Network:
     """Layers that mix positions and then features; `num_positions` matters to mixers of one size of grid."""
     width, length = settings.width, settings.prefix + num_positions
-    lengths = Lengths(
-        width,
-        axis=-2,
-        num_positions=length,
-        heads=settings.heads,
-        head_dim=width // settings.heads,
-        dropout=settings.attention_dropout,
-        gate=settings.gate,
-        inner=settings.swiglu_width(length),
-    )
 
     def layer() -> list[nn.Module]:
-        positions = MIXERS[mixer].build(lengths, generator)
+        positions = MIXERS[mixer].build(settings, -2, length, generator)
         features = GATES[settings.gate](width, settings.swiglu_width(width), generator)
         return [positions, recurrence.Residual(features)]
 

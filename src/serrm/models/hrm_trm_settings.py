@@ -1,6 +1,6 @@
 """The settings of HRM and TRM."""
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import PositiveInt
 
@@ -17,6 +17,7 @@ class CycledSettings(SequenceSettings):
     """Settings of HRM and TRM: h and l cycles over two states, and a Q head, which reads the prefix."""
 
     has_q_head = True
+    has_two_networks: ClassVar[bool] = False  # one for each state
 
     h_cycles: PositiveInt
     """Number of h cycles in a supervision step."""
@@ -29,7 +30,7 @@ class CycledSettings(SequenceSettings):
     """P, positions before the grid that hold the task type."""
 
     def build(self, sizes: ModelSizes, generator: "Rng") -> "RecurrentModel":
-        """An HRM or TRM (`serrm.models.hrm_trm`)."""
+        """Build an HRM or TRM (`serrm.models.hrm_trm`)."""
         from serrm.models.hrm_trm import build_hrm_trm
 
         return build_hrm_trm(self, sizes, generator)
@@ -46,5 +47,7 @@ class TrmSettings(CycledSettings):
 
 class HrmSettings(CycledSettings):
     """HRM: hierarchical reasoning model (Wang et al. 2025), a network for each state."""
+
+    has_two_networks = True
 
     family: Literal["hrm"]

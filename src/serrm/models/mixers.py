@@ -12,47 +12,41 @@ from serrm.models.gates import GATES
 
 if TYPE_CHECKING:
     from serrm.models.layers import Rng
-
-
-class Lengths(NamedTuple):
-    """Sizes of a state `B … D` along whose `axis` positions are mixed; `axis` counts from the right, D is -1."""
-
-    width: int  # D
-    axis: int
-    num_positions: int  # with prefix or registers; that of the grids that the model is trained on
-    heads: int
-    head_dim: int
-    dropout: float
-    gate: str  # a key of GATES
-    inner: int  # of a gated MLP over the positions
+    from serrm.models.se_rrm_settings import SeRrmSettings
+    from serrm.models.settings import SequenceSettings
 
 
 class Mixer(NamedTuple):
-    """A mixer of positions: `build` makes its torch module, with residual and norm, of (lengths, generator).
+    """A mixer of positions: `build` makes its torch module, with residual and norm.
 
-    The module takes the state and a rotary table. With `has_one_size` the model takes only grids of the size that it
-    was trained on.
+    It is a function of (settings of the family, axis of the positions in the state, their number, generator). The axis
+    counts from the right, D is -1; the number is that of the grids trained on, with prefix or registers. The module
+    takes the state and a rotary table. With `has_one_size` the model takes only grids of the size trained on.
     """
 
-    build: Callable[[Lengths, "Rng"], Any]
+    build: Callable[["SequenceSettings | SeRrmSettings", int, int, "Rng"], Any]
     has_one_size: bool = False
 
 
-def attention(lengths: Lengths, generator: "Rng") -> Any:
-    """Multi-head attention, as in the paper."""
+def attention(
+    settings: "SequenceSettings | SeRrmSettings", axis: int, num_positions: int, generator: "Rng"
+) -> Any:
+    """Make multi-head attention, as in the paper."""
     from serrm.models.layers import Attention
     from serrm.models.recurrence import Residual
 
-    width, axis, _, heads, head_dim, dropout, *_ = lengths
-    return Residual(Attention(width, heads, head_dim, axis=axis, dropout=dropout, generator=generator))
+    width, heads, dropout = settings.width, settings.heads, settings.attention_dropout
+    return Residual(
+        Attention(width, heads, settings.head_dim, axis=axis, dropout=dropout, generator=generator)
+    )
 
 
-def mlp(lengths: Lengths, generator: "Rng") -> Any:
-    """A gated MLP over the positions, as in TRM."""
+def mlp(settings: "SequenceSettings | SeRrmSettings", axis: int, num_positions: int, generator: "Rng") -> Any:
+    """Make a gated MLP over the positions, as in TRM."""
     from serrm.models.recurrence import Residual, Transposed
 
-    gate = GATES[lengths.gate](lengths.num_positions, lengths.inner, generator)
-    return Transposed(Residual(gate), lengths.axis)
+    gate = GATES[settings.gate](num_positions, settings.swiglu_width(num_positions), generator)
+    return Transposed(Residual(gate), axis)
 
 
 MIXERS: Final = Entries[Mixer](

@@ -6,6 +6,7 @@ is one that is not special (pad, blank, …).
 """
 
 import math
+from typing import TYPE_CHECKING
 
 import torch
 from jaxtyping import Float, Int
@@ -13,16 +14,18 @@ from torch import Tensor, nn
 
 from serrm.models import layers, recurrence
 from serrm.models.gates import GATES
-from serrm.models.mixers import MIXERS, Lengths
+from serrm.models.mixers import MIXERS
 from serrm.models.positions import POSITIONS
-from serrm.models.se_rrm_settings import SeRrmSettings
 from serrm.models.settings import ModelSizes
+
+if TYPE_CHECKING:
+    from serrm.models.se_rrm_settings import SeRrmSettings
 
 
 class SymbolPlanes(recurrence.InputEmbedding):
     """The input embedding E^G of `B I K D`, its register positions, and the rotation that goes with it."""
 
-    def __init__(self, settings: SeRrmSettings, sizes: ModelSizes, generator: layers.Rng = None) -> None:
+    def __init__(self, settings: "SeRrmSettings", sizes: ModelSizes, generator: layers.Rng = None) -> None:
         super().__init__()
         self.settings = settings
         width, registers = settings.width, settings.registers
@@ -113,7 +116,7 @@ class SymbolPlanes(recurrence.InputEmbedding):
 class PlaneReadout(nn.Module):
     """Logits `B I symbols` from the state: one vector for all K planes (tied), or a map of K·D features (untied)."""
 
-    def __init__(self, settings: SeRrmSettings, sizes: ModelSizes, generator: layers.Rng = None) -> None:
+    def __init__(self, settings: "SeRrmSettings", sizes: ModelSizes, generator: layers.Rng = None) -> None:
         super().__init__()
         self.is_tied = settings.symbols == "tied"
         self.num_registers = settings.registers
@@ -131,7 +134,7 @@ class PlaneReadout(nn.Module):
 
 
 def build_se_rrm(
-    settings: SeRrmSettings, sizes: ModelSizes, generator: layers.Rng = None
+    settings: "SeRrmSettings", sizes: ModelSizes, generator: layers.Rng = None
 ) -> recurrence.RecurrentModel:
     """An SE-RRM for an alphabet and any number of positions, unless these are learned.
 
@@ -156,33 +159,24 @@ def build_se_rrm(
     return model
 
 
-def _layer(settings: SeRrmSettings, sizes: ModelSizes, generator: layers.Rng) -> list[nn.Module]:
+def _layer(settings: "SeRrmSettings", sizes: ModelSizes, generator: layers.Rng) -> list[nn.Module]:
     """T^{D,I}, T^{D,K} and m^D, each with residual and norm (equations 7 to 9)."""
-    width, dropout, length = (
-        settings.width,
-        settings.attention_dropout,
-        sizes.num_positions + settings.registers,
-    )
-    lengths = Lengths(
-        width,
-        axis=-3,
-        num_positions=length,
-        heads=settings.heads,
-        head_dim=settings.head_dim,
-        dropout=dropout,
-        gate=settings.gate,
-        inner=settings.swiglu_width(length),
-    )
-    positions = MIXERS[settings.mixer].build(lengths, generator)
+    width, length = settings.width, sizes.num_positions + settings.registers
+    positions = MIXERS[settings.mixer].build(settings, -3, length, generator)
     symbols = layers.Attention(
-        width, settings.symbol_heads, settings.symbol_head_dim, axis=-2, dropout=dropout, generator=generator
+        width,
+        settings.symbol_heads,
+        settings.symbol_head_dim,
+        axis=-2,
+        dropout=settings.attention_dropout,
+        generator=generator,
     )
     features = GATES[settings.gate](width, settings.swiglu_width(width), generator)
     return [positions, recurrence.Residual(symbols), recurrence.Residual(features)]
 
 
 def _initial_task_types(
-    settings: SeRrmSettings, sizes: ModelSizes, generator: layers.Rng
+    settings: "SeRrmSettings", sizes: ModelSizes, generator: layers.Rng
 ) -> Float[Tensor, "T W"] | None:
     """The task-type table: D·K numbers per task (full) or D + K (factored), None without task types.
 

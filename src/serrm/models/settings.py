@@ -91,20 +91,15 @@ class FamilySettings(Settings):
         raise NotImplementedError
 
 
-class SizeSettings(FamilySettings):
-    """Width and depth of a family's networks."""
+class SequenceSettings(FamilySettings):
+    """Settings of a family with one feature vector per position, behind a prefix that holds the task type."""
+
+    has_prefix = True
 
     width: PositiveInt
     """D, features of the state."""
     layers: PositiveInt
     """L, layers of a block."""
-
-
-class SequenceSettings(SizeSettings):
-    """Settings of a family with one feature vector per position, behind a prefix that holds the task type."""
-
-    has_prefix = True
-
     heads: PositiveInt
     """Attention heads over positions."""
     positions: Annotated[str, KeyOf(SEQUENCE_POSITIONS)]
@@ -118,8 +113,13 @@ class SequenceSettings(SizeSettings):
     def _has_whole_heads(self) -> "SequenceSettings":
         if self.width % (2 * self.heads):
             raise ValueError(f"width {self.width} does not split into {self.heads} heads of even size")
-        check_head(self.positions, self.width // self.heads, self.standard_length)
+        check_head(self.positions, self.head_dim, self.standard_length)
         return self
+
+    @property
+    def head_dim(self) -> int:
+        """Features of a head."""
+        return self.width // self.heads
 
     @property
     def has_task_types(self) -> bool:
