@@ -24,6 +24,7 @@ from serrm.inference.predict import LoadedModel, load_model
 from serrm.inference.search import Limits, Search, search
 from serrm.models.flops import flops
 from serrm.models.layers import DTYPES
+from serrm.models.settings import ModelSizes
 from serrm.puzzles.tasks import TASKS
 from serrm.scoring.metrics import rates
 from serrm.scoring.schema import read_evaluation
@@ -84,7 +85,7 @@ def measure(
         equal = np.array_equal(each.answer, puzzles.answers[each.key])
         steps[each.key], is_right[each.key] = each.steps, each.is_verified and equal
         num_wrong += each.is_verified and not equal
-    a_step = flops(loaded.settings.model, num_symbols=puzzles.num_symbols, num_positions=puzzles.side**2)
+    a_step = flops(loaded.settings.model, ModelSizes(puzzles.num_symbols, puzzles.side**2))
     seconds = {"seconds": time.perf_counter() - start, "cpu_seconds": time.process_time() - cpu}
     budgets = sorted({2**power for power in range(limits.budget.bit_length())} | {limits.budget})
     return {

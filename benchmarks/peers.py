@@ -47,7 +47,7 @@ from benchmarks.steps import (
 from serrm.arrays.stream import random_stream
 from serrm.core import devices
 from serrm.kernels.accelerate import accelerate
-from serrm.models.build import build_model
+from serrm.models.settings import ModelSizes
 from serrm.training.loop import Trainer
 from serrm.training.settings import RunSettings
 
@@ -92,7 +92,7 @@ def run_of(model: str) -> RunSettings:
 def our_step(model: str, precision: str) -> Callable[[], object]:
     """A step of our training loop."""
     run, rng = run_of(model), torch.Generator().manual_seed(0)
-    network = build_model(run.model, NUM_SYMBOLS, rng, num_positions=SIDE**2)
+    network = run.model.build(ModelSizes(NUM_SYMBOLS, num_positions=SIDE**2), rng)
     accelerate(network)
     changes = {
         "batch_size": NUM_SLOTS,

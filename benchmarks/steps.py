@@ -37,12 +37,12 @@ from serrm.inference.predict import supervision_step
 from serrm.kernels.accelerate import accelerate
 from serrm.kernels.cpu.build import find_compiler
 from serrm.kernels.precision import has_fast_bfloat16
-from serrm.models.build import build_model, empty_model
 from serrm.models.families import ModelSettings
 from serrm.models.flops import flops
 from serrm.models.halting import RandomHalting
 from serrm.models.layers import DTYPES
 from serrm.models.recurrence import Network, num_parameters
+from serrm.models.settings import ModelSizes
 from serrm.training.loop import Trainer
 
 # Batches of the models for Sudoku, by profile: its own where a step then takes less than a few seconds.
@@ -166,7 +166,7 @@ def cases_on(device: str) -> list[Case]:
 def step_of(case: Case, kind: str, device: torch.device, form: Form) -> Callable[[], object]:
     """A supervision step without gradient, the state going on, or a whole step of the training loop."""
     rng, num_positions = torch.Generator().manual_seed(0), case.side**2
-    model = build_model(case.settings, case.num_symbols, rng, num_positions=num_positions).to(device)
+    model = case.settings.build(ModelSizes(case.num_symbols, num_positions=num_positions), rng).to(device)
     accelerate(
         model.train(kind == "training"),
         allows_native=form.allows_native,
@@ -253,7 +253,7 @@ def cpu_seconds_of(function: Callable[[], object]) -> float:
 def flops_of(case: Case, kind: str) -> int:
     """The FLOPs of a step on all its puzzles."""
     halting = HALTING if kind == "training" else None
-    flops_per_puzzle = flops(case.settings, halting, num_symbols=case.num_symbols, num_positions=case.side**2)
+    flops_per_puzzle = flops(case.settings, ModelSizes(case.num_symbols, case.side**2), halting)
     return case.batch_size * flops_per_puzzle
 
 
@@ -265,7 +265,7 @@ def bytes_of(case: Case, kind: str, precision: str) -> int:
     more with a gradient, which is written too; the optimiser and the EMA read and write nine numbers per weight.
     """
     size, num_positions = DTYPES[precision].itemsize, case.side**2
-    model = empty_model(case.settings, case.num_symbols, num_positions=num_positions)
+    model = case.settings.build(ModelSizes(case.num_symbols, num_positions=num_positions), None)
     shape = model.embedding.state_shape(case.batch_size, num_positions, case.num_symbols)
     state = math.prod(shape) * size
     total, updates = 0, model.schedule.updates

@@ -24,8 +24,8 @@ from benchmarks.steps import PRODUCT, Case, Form, step_of
 from serrm.config import read_params
 from serrm.core import devices
 from serrm.kernels.cpu.network import NativeSublayer
-from serrm.models.build import build_model
 from serrm.models.layers import DTYPES, Attention, Rotation
+from serrm.models.settings import ModelSizes
 
 BATCHES = {"laptop": {"se_rrm": 32, "trm": 32}, "paper": {"se_rrm": 8, "trm": 32}}
 KERNELS = ("_Differentiable", "_DifferentiableBackward")  # of sublayers in serrm.kernels.cpu.network
@@ -99,7 +99,7 @@ def main(turns: int = 20, precision: str = "bfloat16") -> None:
         params = read_params(Path(__file__).parents[1] / "profiles" / f"{source}.yaml")
         for name, batch in batches.items():
             settings = params.run_settings(f"sudoku-{name}-s0").model
-            model = build_model(settings, 11, torch.Generator().manual_seed(0), num_positions=81).eval()
+            model = settings.build(ModelSizes(11, num_positions=81), torch.Generator().manual_seed(0)).eval()
             tokens, types = torch.ones(batch, 81, dtype=torch.long), torch.zeros(batch, dtype=torch.long)
             (state, *_) = model.initial_state(batch, 81, 11, dtype)
             _, rotation = model.embedding(state, tokens, model.task_vectors(types))

@@ -19,8 +19,8 @@ from serrm.datasets.sets import set_file, write_set
 from serrm.inference.predict import LoadedModel
 from serrm.inference.settings import ScoringSettings
 from serrm.kernels.accelerate import accelerate
-from serrm.models.build import build_model
 from serrm.models.se_rrm_settings import SeRrmSettings
+from serrm.models.settings import ModelSizes
 from serrm.puzzles.sudoku.data import generate_puzzles
 from serrm.puzzles.tasks import grid_task
 from serrm.training.checkpoint import write_checkpoint
@@ -158,7 +158,7 @@ def trainer_on(
     examples = open_arrays(arrays, "train")
     stream = GridExamples(examples, run.arrays.num_augmentations, run.arrays.seed).stream()
     sizes = {"num_positions": stream.side**2, "num_task_types": num_task_types}
-    model = build_model(run.model, stream.num_symbols, seeded(run.seed), **sizes)
+    model = run.model.build(ModelSizes(stream.num_symbols, **sizes), seeded(run.seed))
     if is_accelerated:
         accelerate(model)
     return Trainer(model, stream, run.train, run.seed, run.fidelity)
@@ -231,12 +231,9 @@ def untrained() -> MakeModel:
     def make(num_symbols: int = 11, config: dict[str, Any] | None = None, **changes: Any) -> LoadedModel:
         model = {"layers": 1, "h_cycles": 1, "l_cycles": 1, **changes.pop("model", {})}
         run = run_settings(model=model, **changes)
-        built = build_model(
-            run.model,
-            num_symbols,
+        built = run.model.build(
+            ModelSizes(num_symbols, num_positions=81, num_task_types=3 * (run.arrays.num_augmentations + 1)),
             seeded(0),
-            num_positions=81,
-            num_task_types=3 * (run.arrays.num_augmentations + 1),
         )
         return LoadedModel(built.eval(), config_of(run, num_symbols=num_symbols, **(config or {})))
 

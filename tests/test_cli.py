@@ -17,7 +17,7 @@ import yaml
 from serrm import command_line
 from serrm.cli import main
 from serrm.config import read_params
-from serrm.models.build import build_model
+from serrm.models.settings import ModelSizes
 from serrm.published.exchange import published_weights
 from serrm.scoring.schema import profile_text
 from serrm.tracking import ui_command
@@ -159,7 +159,7 @@ def published(project: Path) -> Path:
     params["runs"]["sudoku-small_trm-s0"] = {**params["runs"]["sudoku-trm-s0"], "changes": small}
     file.write_text(yaml.safe_dump(params))
     settings = read_params(file).run_settings("sudoku-small_trm-s0").model
-    model = build_model(settings, 11, seeded(0), num_positions=81)
+    model = settings.build(ModelSizes(11, num_positions=81), seeded(0))
     with (project / "trm.pt").open("wb") as stream:
         torch.save(published_weights(settings, model), stream)
     return project / "trm.pt"

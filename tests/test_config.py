@@ -17,8 +17,8 @@ import yaml
 from serrm.cli import main
 from serrm.config import Params, open_project, read_execution, read_params
 from serrm.core.settings import parse
-from serrm.models.build import empty_model
 from serrm.models.families import FAMILIES
+from serrm.models.settings import ModelSizes
 from serrm.puzzles.task import Alphabet
 from serrm.puzzles.tasks import TASKS
 from serrm.training.schedules import SCHEDULES
@@ -93,7 +93,7 @@ def test_every_run_of_every_profile_composes_and_builds(profile: str) -> None:
         run = params.run_settings(name)
         assert run.name == name
         with torch.device("meta"):
-            model = empty_model(run.model, 11, num_positions=81)
+            model = run.model.build(ModelSizes(11, num_positions=81), None)
         assert hasattr(model.readout, "halt_weight") or run.train.halting.kind == "random"
         assert run.train.task_types is not None or model.task_types is None
         fidelity = params.scoring_settings(name).fidelity.model_dump()

@@ -20,8 +20,8 @@ from serrm.config import Params, read_params
 from serrm.inference import predict
 from serrm.inference.search import Limits, Search, search
 from serrm.inference.votes import count_votes
-from serrm.models.build import empty_model
 from serrm.models.recurrence import RecurrentModel
+from serrm.models.settings import ModelSizes
 from serrm.puzzles.tasks import TASKS, alphabet
 from serrm.scoring.schema import TaskTypeRow
 from serrm.training.loop import Trainer
@@ -83,8 +83,8 @@ def stream_of(run: RunSettings) -> Stream:
 
 def model_of(run: RunSettings, stream: Stream) -> RecurrentModel:
     with META:
-        return empty_model(
-            run.model, stream.num_symbols, num_positions=SIDE**2, num_task_types=NUM_TASK_TYPES
+        return run.model.build(
+            ModelSizes(stream.num_symbols, num_positions=SIDE**2, num_task_types=NUM_TASK_TYPES), None
         )
 
 
@@ -142,7 +142,9 @@ def test_votes_are_counted_from_copied_answers(tmp_path: Path, copies: HostCopie
     questions = open_arc_evaluation(make_arrays(tmp_path / "evaluation"), NUM_VARIANTS)
     run = profile("paper").run_settings("arc_agi_1-se_rrm-s0")
     with META:
-        model = empty_model(run.model, questions.num_symbols, num_task_types=questions.num_task_types)
+        model = run.model.build(
+            ModelSizes(questions.num_symbols, num_task_types=questions.num_task_types), None
+        )
     predictor = predict.Predictor(predict.LoadedModel(model.eval(), config_of(run)), 64)
     for task_type in get_args(TaskTypeRow):
         tallies = count_votes(predictor, questions, (1,), task_type=task_type)

@@ -24,7 +24,6 @@ from serrm.drawing.scenes import read_scene
 from serrm.drawing.svg import picture_svg
 from serrm.drawing.terminal import print_panels
 from serrm.inference.evaluate import evaluate
-from serrm.models.build import empty_model
 from serrm.models.families import FAMILIES
 from serrm.models.hrm_trm_settings import CycledSettings
 from serrm.models.settings import ModelSizes
@@ -134,7 +133,7 @@ def test_a_task_and_parts_of_ones_own_are_trained_scored_and_tabulated(latin: st
     assert len(np.unique(answers, axis=0)) > stream.num_examples, "with their images"
     name = f"{latin}-looped-s0"
     settings, asked = params.run_settings(name), params.scoring_settings(name)
-    model = empty_model(settings.model, SIDE + 2)
+    model = settings.model.build(ModelSizes(SIDE + 2), None)
     assert len(model.schedule.updates) == 8, "not TRM's schedule"
     with pytest.raises(ValueError, match="family: looped "):
         published_layout(settings.model, model.state_dict())

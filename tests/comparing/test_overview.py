@@ -12,6 +12,7 @@ from serrm.commands.scores import committed_reports, overview_files
 from serrm.comparing.hard_sudoku import FOLDER, OURS, PEERS
 from serrm.config import read_params
 from serrm.models.flops import flops
+from serrm.models.settings import ModelSizes
 from tests.reporting.conftest import known_cost, skip_if_run_since
 
 ROOT = Path(__file__).parents[2]
@@ -67,7 +68,7 @@ def test_the_estimates_of_the_peers_are_what_their_settings_give():
     after_comma = {system.partition(", ")[2]: flops for system, flops in estimates.items()}
     run = read_params(ROOT / "profiles/paper.yaml").run_settings("sudoku-trm_mlp-s0")
     model = run.model.model_copy(update={"h_cycles": 6, "l_cycles": 9})
-    muon = 8000 * 384 * flops(model, run.train.halting, num_symbols=11, num_positions=81)
+    muon = 8000 * 384 * flops(model, ModelSizes(11, 81), run.train.halting)
 
     def layer(positions):
         return positions * (2 * 12 * 128**2 + 4 * positions * 128)

@@ -13,9 +13,9 @@ from serrm.inference.predict import predict
 from serrm.inference.search import Limits, Search, search
 from serrm.kernels import accelerate as accelerate_module
 from serrm.kernels.accelerate import accelerate
-from serrm.models.build import build_model
 from serrm.models.families import ModelSettings
 from serrm.models.recurrence import RecurrentModel
+from serrm.models.settings import ModelSizes
 from serrm.puzzles.tasks import TASKS
 from serrm.training.checkpoint import read_weights
 from serrm.training.losses import Stablemax
@@ -43,7 +43,7 @@ STEPS = (1, 3)
 
 def make_model(family: str, num_symbols: int, side: int, device: str) -> RecurrentModel:
     settings: ModelSettings = TypeAdapter(ModelSettings).validate_python(MODELS[family])
-    return build_model(settings, num_symbols, seeded(0), num_positions=side**2).to(device).eval()
+    return settings.build(ModelSizes(num_symbols, num_positions=side**2), seeded(0)).to(device).eval()
 
 
 def answered(model: RecurrentModel, num: int, side: int, num_symbols: int, rows: int) -> list[Tensor]:

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from serrm.inference.predict import load_model, predict
-from serrm.models.build import build_model
 from serrm.models.recurrence import RecurrentModel
+from serrm.models.settings import ModelSizes
 from serrm.training import checkpoint as ckpt
 from tests.conftest import SHALLOW, MakePath, se_rrm_settings
 from tests.drawn import CPU, seeded
@@ -20,7 +20,7 @@ from tests.drawn import CPU, seeded
 @pytest.fixture(scope="module")
 def model() -> RecurrentModel:
     settings = se_rrm_settings(attention_dropout=0.3)
-    return build_model(settings, 6, seeded(0)).eval()
+    return settings.build(ModelSizes(6), seeded(0)).eval()
 
 
 @pytest.fixture

@@ -15,8 +15,8 @@ from torch import Tensor
 from serrm.inference.predict import predict, symbols_of
 from serrm.inference.search import LEAST_PROBABILITY, MISS_PROBABILITY, Limits, Search, fillings, search
 from serrm.inference.settings import GUESS_STEPS
-from serrm.models.build import build_model, empty_model
 from serrm.models.recurrence import RecurrentModel
+from serrm.models.settings import ModelSizes
 from serrm.puzzles.sudoku.data import generate_puzzles
 from serrm.puzzles.sudoku.rules import are_consistent
 from serrm.puzzles.task import Task
@@ -45,7 +45,7 @@ def model(request: pytest.FixtureRequest) -> RecurrentModel:
     """A random model of each family, with three task types."""
     settings = run_settings(model=MODELS[request.param], train=TASK_TYPES).model
     generator = seeded(2)
-    model = build_model(settings, SYMBOLS, generator, num_task_types=3).eval()
+    model = settings.build(ModelSizes(SYMBOLS, num_task_types=3), generator).eval()
     model.task_types.copy_(torch.randn(model.task_types.shape, generator=generator))
     return model
 
@@ -140,7 +140,9 @@ def test_a_search_is_what_every_puzzle_finds_by_itself(
 
 
 def test_a_batch_stays_full_and_is_read_no_further(monkeypatch: pytest.MonkeyPatch) -> None:
-    model = make_oracle(empty_model(se_rrm_settings(), SYMBOLS), lambda question, _: int(question[0]))
+    model = make_oracle(
+        se_rrm_settings().build(ModelSizes(SYMBOLS), None), lambda question, _: int(question[0])
+    )
     forward, sizes, num_read, batch_size, num = model.forward, [], 0, 4, 30
 
     def watched(state: Any, tokens: Tensor, task_vectors: Any) -> Any:

@@ -14,7 +14,7 @@ from serrm.inference.predict import LoadedModel, Predictor, load_model
 from serrm.inference.search import Limits, Search, search
 from serrm.inference.settings import ComputeSettings, MethodSettings
 from serrm.inference.studies import equivariance, puzzles_of_trained_size, search_points, symmetric_questions
-from serrm.models.build import empty_model
+from serrm.models.settings import ModelSizes
 from serrm.puzzles.sudoku.data import generate_puzzles
 from serrm.puzzles.tasks import TASKS, grid_task
 from serrm.scoring.metrics import wilson
@@ -36,7 +36,7 @@ def needed(question: np.ndarray[Any, Any]) -> int:
 @pytest.fixture
 def oracle() -> LoadedModel:
     settings = run_settings()
-    model = make_oracle(empty_model(settings.model, 6), lambda question, _: needed(question))
+    model = make_oracle(settings.model.build(ModelSizes(6), None), lambda question, _: needed(question))
     return LoadedModel(model, config_of(settings))
 
 

@@ -15,8 +15,8 @@ from serrm.inference.predict import LoadedModel, Predictor
 from serrm.inference.predictions import Predictions
 from serrm.inference.studies import equivariance, symmetric_questions
 from serrm.inference.votes import arc_questions, count_votes, score_arc
-from serrm.models.build import build_model, empty_model
 from serrm.models.recurrence import RecurrentModel, StepOutput
+from serrm.models.settings import ModelSizes
 from serrm.puzzles.arc.grids import Collection, Pair, PairName, RuleFacts
 from serrm.scoring.schema import ScoredSet
 from tests.conftest import config_of, run_settings, scoring
@@ -31,7 +31,7 @@ def knowing(inputs: ArcEvaluation, known: Sequence[int], depth: int) -> Recurren
 
     It answers padding else.
     """
-    model = empty_model(run_settings(model={"task_types": "factored"}).model, 12)
+    model = run_settings(model={"task_types": "factored"}).model.build(ModelSizes(12), None)
     model.task_types = torch.arange(inputs.num_task_types).float()[:, None]
     batch = inputs.gather(0, inputs.num_examples)
     asked = zip(batch.task_types, batch.questions, batch.answers, strict=True)
@@ -126,7 +126,7 @@ def test_recoloured_test_inputs_have_recoloured_answers(loaded: LoadedModel, arr
     """By SE-RRM, though its task types tell of colours: what is read off counts, untransformed inputs are asked."""
     settings = run_settings(model={"task_types": "factored", "layers": 1, "h_cycles": 1}).model
     num = open_arc_evaluation(arrays, NUM_VARIANTS).num_task_types
-    model = build_model(settings, 12, seeded(0), num_task_types=num).eval()
+    model = settings.build(ModelSizes(12, num_task_types=num), seeded(0)).eval()
     torch.nn.init.normal_(model.task_types, generator=seeded(1))
     loaded = replace(loaded, model=model)
     asked = symmetric_questions(loaded, arrays)

@@ -14,9 +14,9 @@ from serrm.kernels.accelerate import accelerate
 from serrm.kernels.cpu.build import has_kernels
 from serrm.kernels.precision import arithmetic
 from serrm.kernels.products import Reproducible
-from serrm.models.build import build_model
 from serrm.models.layers import Attention, SwiGLU
 from serrm.models.recurrence import Network, RecurrentModel, Residual
+from serrm.models.settings import ModelSizes
 from tests.drawn import draw_tokens, gradients, seeded
 from tests.models.test_flops import MODELS
 
@@ -30,7 +30,7 @@ SIZES: dict[str, dict[str, Any]] = {
 
 def build(family: str, seed: int) -> RecurrentModel:
     settings = MODELS[family].model_copy(update=SIZES[family])
-    return build_model(settings, 6, seeded(seed), num_positions=16)
+    return settings.build(ModelSizes(6, num_positions=16), seeded(seed))
 
 
 @pytest.fixture(params=SIZES)

@@ -10,10 +10,10 @@ from serrm.core.devices import choose_device
 from serrm.kernels.accelerate import accelerate
 from serrm.kernels.cpu.build import has_kernels
 from serrm.kernels.precision import arithmetic, has_fast_bfloat16, supported
-from serrm.models.build import build_model
 from serrm.models.families import FAMILIES
 from serrm.models.layers import DTYPES
 from serrm.models.recurrence import RecurrentModel
+from serrm.models.settings import ModelSizes
 from tests.conftest import HRM, TRM
 from tests.drawn import CPU, seeded
 
@@ -22,7 +22,7 @@ WHOLE_REGISTERS = {"width": 32, "expansion": 2.0, "swiglu_multiple": 32}
 
 def build(**changes: Any) -> RecurrentModel:
     settings = FAMILIES[changes["family"]].model_validate({**changes, **WHOLE_REGISTERS})
-    return build_model(settings, 6, seeded(0), num_positions=16)
+    return settings.build(ModelSizes(6, num_positions=16), seeded(0))
 
 
 @pytest.mark.parametrize(

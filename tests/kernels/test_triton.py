@@ -16,9 +16,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from serrm.kernels.accelerate import accelerate, runs_triton
 from serrm.kernels.gpu.network import TritonNetwork, fits
-from serrm.models.build import build_model
 from serrm.models.layers import Attention, SwiGLU
 from serrm.models.recurrence import Network, RecurrentModel, Residual
+from serrm.models.settings import ModelSizes
 from tests.compiling import HAS_GPU, apart, traced_only
 from tests.drawn import draw_tokens, gradients, seeded
 from tests.models.test_flops import MODELS
@@ -131,7 +131,7 @@ class Operators(TorchDispatchMode):
 
 def small_model() -> RecurrentModel:
     changes = {"symbol_head_dim": 16, "attention_dropout": 0.0, "layers": 1, "h_cycles": 1, "l_cycles": 1}
-    return build_model(MODELS["se_rrm"].model_copy(update=changes), 6, seeded(0), num_positions=16)
+    return MODELS["se_rrm"].model_copy(update=changes).build(ModelSizes(6, num_positions=16), seeded(0))
 
 
 def step(model: RecurrentModel) -> list[Tensor]:

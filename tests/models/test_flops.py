@@ -8,17 +8,18 @@ import torch
 from benchmarks.steps import HRM, SE_RRM, TRM
 from serrm.arrays.stream import random_stream
 from serrm.inference.predict import predict
-from serrm.models.build import build_model, empty_model
 from serrm.models.families import ModelSettings
 from serrm.models.flops import flops
 from serrm.models.halting import QLearning, RandomHalting
 from serrm.models.recurrence import num_parameters
+from serrm.models.settings import ModelSizes
 from serrm.training.loop import Trainer
 from serrm.training.settings import TrainSettings
 from tests.conftest import TRAIN
 from tests.drawn import counted, seeded
 
 SIDE, NUM_SYMBOLS, BATCH = 4, 6, 3
+SIZES = ModelSizes(NUM_SYMBOLS, SIDE**2)
 TINY: dict[str, Any] = {"width": 32, "h_cycles": 2, "l_cycles": 3, "heads": 2, "swiglu_multiple": 16}
 SMALL_SE_RRM = SE_RRM.model_copy(
     update={
@@ -64,27 +65,27 @@ def recipe(**changes: Any) -> TrainSettings:
 @pytest.mark.parametrize(("model", "rule"), CASES)
 def test_a_training_step_does_what_is_counted(model: str, rule: str) -> None:
     rng = seeded(0)
-    built = build_model(MODELS[model], NUM_SYMBOLS, rng, num_positions=SIDE**2)
+    built = MODELS[model].build(SIZES, rng)
     built.task_types = None  # the update of their table is no product of the network
     settings = recipe(batch_size=BATCH, steps=2, halting=HALTING[rule])
     trainer = Trainer(built, random_stream(SIDE, NUM_SYMBOLS), settings, seed=0)
-    expected = flops(MODELS[model], HALTING[rule], num_symbols=NUM_SYMBOLS, num_positions=SIDE**2)
+    expected = flops(MODELS[model], SIZES, HALTING[rule])
     assert counted(lambda: list(trainer.steps())) == 2 * BATCH * expected
 
 
 @pytest.mark.parametrize("model", MODELS)
 def test_a_prediction_does_what_is_counted(model: str) -> None:
     rng = seeded(0)
-    built = build_model(MODELS[model], NUM_SYMBOLS, rng, num_positions=SIDE**2).eval()
+    built = MODELS[model].build(SIZES, rng).eval()
     tokens = torch.randint(1, NUM_SYMBOLS, (BATCH, SIDE**2), generator=rng)
-    expected = flops(MODELS[model], num_symbols=NUM_SYMBOLS, num_positions=SIDE**2)
+    expected = flops(MODELS[model], SIZES)
     assert counted(lambda: list(predict(built, tokens, NUM_SYMBOLS, (1, 3)))) == 3 * BATCH * expected
 
 
 def test_the_papers_se_rrm_needs_what_is_known() -> None:
-    sizes = {"num_symbols": 11, "num_positions": 81}
-    assert flops(SE_RRM, **sizes) / 1e9 == pytest.approx(69.3, abs=0.05)
-    assert flops(SE_RRM, RANDOM, **sizes) / 1e9 == pytest.approx(115.5, abs=0.05)
+    sizes = ModelSizes(11, 81)
+    assert flops(SE_RRM, sizes) / 1e9 == pytest.approx(69.3, abs=0.05)
+    assert flops(SE_RRM, sizes, RANDOM) / 1e9 == pytest.approx(115.5, abs=0.05)
 
 
 ARC, MAZE = {"l_cycles": 4, "registers": 0}, {"l_cycles": 4, "registers": 0, "symbols": "untied"}
@@ -106,7 +107,7 @@ ARC, MAZE = {"l_cycles": 4, "registers": 0}, {"l_cycles": 4, "registers": 0, "sy
 )  # Sudoku, ARC-AGI, mazes
 def test_models_have_the_published_size(settings: ModelSettings, num_symbols: int, expected: int) -> None:
     with torch.device("meta"):
-        model = empty_model(settings, num_symbols, num_task_types=1001)
+        model = settings.build(ModelSizes(num_symbols, num_task_types=1001), None)
     assert num_parameters(model) == expected
     table = 0 if model.task_types is None else 1001 * settings.width
     assert num_parameters(model, with_task_types=True) == expected + table

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from serrm.models.build import build_model
 from serrm.models.halting import HaltingRule, QLearning, RandomHalting, least_steps, random_halting
 from serrm.models.hrm_trm_settings import TrmSettings
 from serrm.models.q_head import continue_target
 from serrm.models.recurrence import SupervisionStep
+from serrm.models.settings import ModelSizes
 from tests import conftest
 from tests.drawn import draw_tokens, seeded
 
@@ -78,7 +78,7 @@ def test_exploration_keeps_a_share_of_slots_going() -> None:
 
 def test_the_continue_target_is_the_next_steps_best_or_at_the_end_its_halt() -> None:
     settings = TrmSettings.model_validate({**conftest.TRM, "attention_dropout": 0.0})
-    model = build_model(settings, 6, seeded(0)).eval()
+    model = settings.build(ModelSizes(6), seeded(0)).eval()
     with torch.no_grad():
         for parameter in model.readout.parameters():
             parameter.copy_(torch.randn(parameter.shape, generator=seeded(1)))

@@ -7,9 +7,9 @@ import torch
 from pydantic import TypeAdapter
 
 from serrm.inference.predict import refusal
-from serrm.models.build import build_model
 from serrm.models.families import ModelSettings
 from serrm.models.recurrence import CannotExtrapolate, RecurrentModel
+from serrm.models.settings import ModelSizes
 from tests import conftest
 from tests.drawn import draw_tokens, seeded
 
@@ -27,7 +27,7 @@ def make(kind: str, **changes: Any) -> RecurrentModel:
     sizes = {"layers": 2, "h_cycles": 3, "l_cycles": 2, "attention_dropout": 0.0}
     values = {**KINDS[kind], **sizes, **changes}
     settings: ModelSettings = TypeAdapter(ModelSettings).validate_python(values)
-    return build_model(settings, 6, seeded(0), num_positions=16)
+    return settings.build(ModelSizes(6, num_positions=16), seeded(0))
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,8 @@ from itertools import product
 import pytest
 import torch
 
-from serrm.models.build import build_model
 from serrm.models.recurrence import RecurrentModel
-from serrm.models.settings import NUM_SPECIAL
+from serrm.models.settings import NUM_SPECIAL, ModelSizes
 from serrm.training.adam_atan2 import AdamAtan2
 from serrm.training.cross_entropy import stablemax_cross_entropy
 from tests.conftest import se_rrm_settings
@@ -43,7 +42,7 @@ def tied_models(request: pytest.FixtureRequest) -> dict[tuple[str, int], Recurre
     for planes, registers in product(("all", "usual"), (0, 4)):
         states = "two" if registers and not is_trained else "one"
         settings = se_rrm_settings(planes=planes, registers=registers, states=states, h_cycles=1)
-        models[planes, registers] = model = build_model(settings, 6, seeded(0)).eval()
+        models[planes, registers] = model = settings.build(ModelSizes(6), seeded(0)).eval()
         if is_trained:
             train_a_little(model)
     return models
@@ -80,9 +79,9 @@ def test_permuted_symbols_permute_the_logits(
 
 @torch.no_grad()
 def test_task_types_start_equivariant() -> None:
-    full = build_model(se_rrm_settings(task_types="full"), 6, seeded(0), num_task_types=500)
-    factored = build_model(se_rrm_settings(task_types="factored"), 6, seeded(0), num_task_types=500)
-    none = build_model(se_rrm_settings(), 6, seeded(0), num_task_types=500)
+    full = se_rrm_settings(task_types="full").build(ModelSizes(6, num_task_types=500), seeded(0))
+    factored = se_rrm_settings(task_types="factored").build(ModelSizes(6, num_task_types=500), seeded(0))
+    none = se_rrm_settings().build(ModelSizes(6, num_task_types=500), seeded(0))
     assert full.task_types is not None and factored.task_types is not None and none.task_types is None
     by_symbol = full.task_types.reshape(500, 6, 32)
     assert torch.equal(by_symbol, by_symbol[:, :1].expand(-1, 6, -1))
@@ -97,7 +96,7 @@ def test_task_types_start_equivariant() -> None:
 def test_permuted_symbols_and_task_types_permute_the_logits(kind: str, planes: str, num_special: int) -> None:
     settings = se_rrm_settings(task_types=kind, planes=planes, registers=0)
     assert settings.misfit(tuple(range(num_special))) == "" != settings.misfit((0, 1, 5))
-    model = build_model(settings, 11, seeded(0), num_task_types=2, num_special=num_special).eval()
+    model = settings.build(ModelSizes(11, num_task_types=2, num_special=num_special), seeded(0)).eval()
     vectors = torch.randn(model.task_types.shape, generator=seeded(2))
     usual = num_special + torch.randperm(11 - num_special, generator=seeded(1))
     moved = torch.cat([torch.arange(num_special), usual])
@@ -110,7 +109,7 @@ def test_permuted_symbols_and_task_types_permute_the_logits(kind: str, planes: s
 
 
 def test_symbols_without_a_plane_are_never_predicted() -> None:
-    model = build_model(se_rrm_settings(planes="usual"), 6, seeded(0)).eval()
+    model = se_rrm_settings(planes="usual").build(ModelSizes(6), seeded(0)).eval()
     logits = model(model.initial_state(2, 16, 6), draw_tokens(4, num=2)).logits
     assert logits.shape == (2, 16, 6)
     assert torch.isneginf(logits[..., :NUM_SPECIAL]).all()

@@ -13,8 +13,8 @@ from torch import Tensor
 
 from serrm.core.files import hash_file
 from serrm.inference.predict import load_model
-from serrm.models.build import build_model, empty_model
 from serrm.models.recurrence import num_parameters
+from serrm.models.settings import ModelSizes
 from serrm.published.conformance import build_published, read_vectors, settings_of
 from serrm.published.exchange import (
     export_checkpoint,
@@ -53,7 +53,7 @@ def make(name: str) -> RunSettings:
 
 def write_random(folder: Path, run: RunSettings) -> Path:
     """A checkpoint with different numbers everywhere, the parts that begin as zeros included."""
-    built, generator = empty_model(run.model, 11, num_positions=81), seeded(0)
+    built, generator = run.model.build(ModelSizes(11, num_positions=81), None), seeded(0)
     state = {
         name: torch.randn(value.shape, generator=generator) for name, value in built.state_dict().items()
     }
@@ -177,7 +177,7 @@ def test_a_file_of_any_task_comes_in_with_the_task_s_alphabet_and_grid(
     tmp_path: Path, name: str, task: str, num_symbols: int
 ) -> None:
     run = make(name).model_copy(update={"data_set": task, "task": task})
-    model = build_model(run.model, num_symbols, seeded(0), num_positions=900)
+    model = run.model.build(ModelSizes(num_symbols, num_positions=900), seeded(0))
     torch.save(published_weights(run.model, model), tmp_path / "file.pt")
     config = import_checkpoint(tmp_path / "file.pt", run, tmp_path / "after")
     assert (config.num_symbols, config.side) == (num_symbols, 30)

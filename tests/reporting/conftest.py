@@ -10,6 +10,7 @@ from pydantic import TypeAdapter
 
 from serrm.models.families import ModelSettings
 from serrm.models.flops import flops
+from serrm.models.settings import ModelSizes
 from serrm.puzzles.tasks import alphabet
 from serrm.reporting.paper import Cost, load_paper, paper_cost
 from serrm.reporting.recipes import setting_differences
@@ -43,7 +44,7 @@ def read_made():
 
 
 def flops_of_step(task, model, side):
-    return flops(model, num_symbols=alphabet(task, side).num_symbols, num_positions=side**2)
+    return flops(model, ModelSizes(alphabet(task, side).num_symbols, side**2))
 
 
 def report_of(files):

@@ -3,8 +3,9 @@
 from pathlib import Path
 
 from serrm.config import read_params
-from serrm.models.flops import flops, num_parameters
-from serrm.puzzles.tasks import alphabet
+from serrm.models.flops import flops
+from serrm.models.recurrence import num_parameters
+from serrm.reporting.flops import model_on_meta, sizes_of
 from serrm.reporting.paper import Cost, load_paper
 
 
@@ -13,15 +14,9 @@ def test_the_costs_of_the_paper_are_those_of_the_code() -> None:
     counted = {}
     for name, entry in paper.runs.items():
         run, counts = paper.run_settings(name), paper.counts(entry.data_set)
-        tokens = alphabet(run.task, counts.side)
-        sizes = {
-            "num_symbols": tokens.num_symbols,
-            "num_positions": counts.side**2,
-            "num_special": len(tokens.special),
-        }
         num_samples = run.train.num_optimiser_steps(counts.num_train) * run.train.batch_size
         counted[f"{entry.data_set}/{paper.variant(name)}"] = Cost(
-            parameters=num_parameters(run.model, **sizes),
-            flops=num_samples * flops(run.model, run.train.halting, **sizes),
+            parameters=num_parameters(model_on_meta(run, counts.side)),
+            flops=num_samples * flops(run.model, sizes_of(run, counts.side), run.train.halting),
         )
     assert load_paper().costs == counted

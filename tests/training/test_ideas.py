@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from serrm.core.randomness import Purpose, normal_numbers
-from serrm.models.build import build_model
 from serrm.models.mixers import MIXERS, Mixer
 from serrm.models.recurrence import Residual
+from serrm.models.settings import ModelSizes
 from serrm.training.flops import training_flops
 from serrm.training.loop import Trainer
 from serrm.training.losses import Elimination, Stablemax, Winner
@@ -92,12 +92,10 @@ def test_several_updates_take_the_same_supervision_step(make_trainer: MakeTraine
 
 
 def test_flops_are_counted_as_trained() -> None:
-    sizes = {"num_symbols": 6, "num_positions": 16, "num_special": 2}
-
     def flops(model: dict[str, Any] | None = None, **train: Any) -> int:
         about = changes("trm", **train)
         run = run_settings(**(about | {"model": about["model"] | (model or {})}))
-        return training_flops(run, run.train.steps or 0, run.train.steps or 0, **sizes)
+        return training_flops(run, ModelSizes(6, 16), run.train.steps or 0, run.train.steps or 0)
 
     plain = flops()
     assert flops(steps_per_update=2) == 2 * plain and flops(updates_per_step=2) == plain
@@ -110,7 +108,7 @@ def test_flops_are_counted_as_trained() -> None:
 def test_starts_depend_on_seed_and_puzzle_alone(model: str) -> None:
     about = changes(model)
     run = run_settings(**(about | {"model": about["model"] | {"starts": 3, "start_noise": 0.5}}))
-    net = build_model(run.model, 6, seeded(0), num_positions=16).eval()
+    net = run.model.build(ModelSizes(6, num_positions=16), seeded(0)).eval()
     whole = net.initial_state(4, 16, 6)
     for part, later in zip(whole, net.initial_state(2, 16, 6, first=2), strict=True):
         assert part.shape[:2] == (4, 3) and torch.equal(part[2:], later)
@@ -123,7 +121,7 @@ def test_starts_depend_on_seed_and_puzzle_alone(model: str) -> None:
     best = output.starts[torch.arange(4), certainty.argmax(1)]
     assert torch.equal(output.logits, best)
     # A start is one row of the same model without others.
-    alone = build_model(run_settings(**about).model, 6, seeded(0), num_positions=16).eval()
+    alone = run_settings(**about).model.build(ModelSizes(6, num_positions=16), seeded(0)).eval()
     alone.load_state_dict({**net.state_dict(), "initial": alone.initial})
     row = alone(tuple(part[:, 1] for part in whole), draw_tokens(num=4))
     torch.testing.assert_close(row.logits, output.starts[:, 1], rtol=0, atol=1e-5)

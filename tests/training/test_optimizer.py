@@ -12,8 +12,8 @@ from torch.utils.flop_counter import FlopCounterMode
 from serrm.kernels import products
 from serrm.kernels.accelerate import accelerate
 from serrm.kernels.cpu.build import has_kernels
-from serrm.models.build import build_model
 from serrm.models.recurrence import trained_parameters
+from serrm.models.settings import ModelSizes
 from serrm.training import muon
 from serrm.training.adam_atan2 import AdamAtan2
 from serrm.training.muon import build_muon, newton_schulz_flops, orthogonalised
@@ -48,7 +48,7 @@ def test_the_rate_rises_in_a_line_and_stays_or_falls_as_a_cosine() -> None:
 
 
 def test_muon_turns_the_networks_matrices_and_adam_atan2_the_rest() -> None:
-    model = build_model(se_rrm_settings(), 6, seeded(0))
+    model = se_rrm_settings().build(ModelSizes(6), seeded(0))
     optimizer = build_muon(model, (0.9, 0.95), weight_decay=0.0)
     before = {name: value.detach().clone() for name, value in model.named_parameters()}
     for group in optimizer.param_groups:
@@ -167,7 +167,7 @@ def test_muon_can_do_without_native_kernels(allows_native: bool, monkeypatch: py
     calls = []
     used = products.library
     monkeypatch.setattr(products, "library", lambda dtype: calls.append(dtype) or used(dtype))
-    model = build_model(se_rrm_settings(), 6, seeded(0))
+    model = se_rrm_settings().build(ModelSizes(6), seeded(0))
     accelerate(model, allows_native=allows_native)
     optimizer = build_muon(model, (0.9, 0.95), 0.1)
     for p in model.networks.parameters():
@@ -184,12 +184,12 @@ def test_the_products_of_muon_are_counted(shape: tuple[int, int]) -> None:
 
 
 def test_only_muon_has_products() -> None:
-    model = build_model(se_rrm_settings(), 6, seeded(0))
+    model = se_rrm_settings().build(ModelSizes(6), seeded(0))
     assert MuonSettings().product_flops(model) > 0 == AdamAtan2Settings().product_flops(model)
 
 
 def test_adamw_decays_every_parameter_and_moves_it_by_the_rate() -> None:
-    model = build_model(se_rrm_settings(), 6, seeded(0))
+    model = se_rrm_settings().build(ModelSizes(6), seeded(0))
     train = run_settings(train={"optimizer": "adamw", "weight_decay": 0.5}).train
     optimizer = train.optimizer.build(model, train)
     before = [p.detach().clone() for p in trained_parameters(model)]

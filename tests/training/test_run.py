@@ -15,6 +15,7 @@ from serrm.core.execution import Execution
 from serrm.core.files import file_names, hash_file
 from serrm.kernels import precision
 from serrm.models.flops import flops
+from serrm.models.settings import ModelSizes
 from serrm.training import checkpoint as ckpt
 from serrm.training.loop import Record
 from serrm.training.run import Interrupted
@@ -53,7 +54,7 @@ def test_success_leaves_a_checkpoint_with_snapshots(arrays: Path, tmp_path: Path
     assert config.run == settings
     assert done.steps == 6 and done.samples >= 4 and (done.final_loss or 0) > 0
     assert (config.num_symbols, config.side) == (6, 4)
-    step = flops(settings.model, settings.train.halting, num_symbols=6, num_positions=16)
+    step = flops(settings.model, ModelSizes(6, 16), settings.train.halting)
     assert done.flops == 6 * 4 * step
 
 

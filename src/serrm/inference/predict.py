@@ -17,9 +17,8 @@ from serrm.arrays.stream import Examples, PuzzleArrays, Stream
 from serrm.core.processes import ALONE, Processes
 from serrm.core.progress import with_progress
 from serrm.kernels.accelerate import accelerate, reuse_memory, runs_compiled
-from serrm.models.build import empty_model
 from serrm.models.recurrence import CannotExtrapolate, RecurrentModel, State, StepOutput
-from serrm.models.settings import NUM_SPECIAL
+from serrm.models.settings import NUM_SPECIAL, ModelSizes
 from serrm.training.checkpoint import FACTS, SNAPSHOTS, check, misfit_of, read_config, read_weights
 from serrm.training.losses import LossSettings
 from serrm.training.settings import CheckpointConfig, RunSettings
@@ -56,13 +55,8 @@ def load_model(
     try:
         config, weights = read_config(checkpoint), read_weights(checkpoint)
         num_task_types = len(weights["task_types"]) if "task_types" in weights else 1
-        model = empty_model(
-            config.run.model,
-            config.num_symbols,
-            num_positions=config.side**2,
-            num_task_types=num_task_types,
-            num_special=config.num_special,
-        )
+        sizes = ModelSizes(config.num_symbols, config.side**2, num_task_types, config.num_special)
+        model = config.run.model.build(sizes, None)
         model.load_state_dict(weights)
         model.seed = config.run.seed
     except SafetensorError as error:

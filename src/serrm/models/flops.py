@@ -1,4 +1,4 @@
-"""Counts the FLOPs of a model's supervision step on one puzzle, and its parameters, from its settings.
+"""Counts the FLOPs of a model's supervision step on one puzzle from its settings.
 
 An optimiser step is a supervision step of B puzzles, so it has B times the FLOPs.
 """
@@ -9,32 +9,14 @@ from functools import cache, partial
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from serrm.models import recurrence
-from serrm.models.build import empty_model
 from serrm.models.families import ModelSettings
 from serrm.models.halting import HaltingSettings
-from serrm.models.settings import NUM_SPECIAL
-
-
-def num_parameters(
-    settings: ModelSettings, *, num_symbols: int, num_positions: int, num_special: int = NUM_SPECIAL
-) -> int:
-    """Number of a model's parameters without task-type embeddings, counted on device meta."""
-    with torch.device("meta"):
-        model = empty_model(settings, num_symbols, num_positions=num_positions, num_special=num_special)
-    return recurrence.num_parameters(model, with_task_types=False)
+from serrm.models.settings import ModelSizes
 
 
 @cache
-def flops(
-    settings: ModelSettings,
-    halting: HaltingSettings | None = None,
-    *,
-    num_symbols: int,
-    num_positions: int,
-    num_special: int = NUM_SPECIAL,
-) -> int:
-    """FLOPs of a supervision step on one puzzle of `num_positions` cells with `num_symbols` symbols, including the pad.
+def flops(settings: ModelSettings, sizes: ModelSizes, halting: HaltingSettings | None = None) -> int:
+    """Count the FLOPs of a supervision step on one puzzle of `num_positions` cells.
 
     PyTorch counts the FLOPs of matrix products, two per multiply-add, on a model without numbers (device meta). All
     other operations and the optimiser are left out. Without `halting` these are the FLOPs of a prediction.
@@ -43,9 +25,9 @@ def flops(
     bootstrapped target does.
     """
     with torch.device("meta"):
-        model = empty_model(settings, num_symbols, num_positions=num_positions, num_special=num_special)
-        tokens = torch.zeros(model.num_starts, num_positions, dtype=torch.long)
-    state = model.initial_state(1, num_positions, num_symbols)[0]
+        model = settings.build(sizes, None)
+        tokens = torch.zeros(model.num_starts, sizes.num_positions, dtype=torch.long)
+    state = model.initial_state(1, sizes.num_positions, sizes.num_symbols)[0]
     state = (state.flatten(0, 1) if model.num_starts > 1 else state).requires_grad_()
     embedding, rotation = model.embedding(state, tokens, None)
     networks = model.networks.items()

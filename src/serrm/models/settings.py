@@ -87,7 +87,10 @@ class FamilySettings(Settings):
         return getattr(self, "attention_dropout", 0.0) > 0
 
     def build(self, sizes: ModelSizes, generator: "Rng") -> "RecurrentModel":
-        """A model with random weights, as `build_model` describes it. Only here a family may import torch."""
+        """Build a model whose weights the generator draws; None gives zeros, to load weights or to count them.
+
+        Only here a family may import torch.
+        """
         raise NotImplementedError
 
 

@@ -93,7 +93,7 @@ def training_flops(run_settings: RunSettings, counts: Counts) -> int:
     from serrm.training import flops
 
     steps = run_settings.train.num_optimiser_steps(counts.num_train)
-    total = flops.training_flops(run_settings, steps, steps, **sizes_of(run_settings, counts.side))
+    total = flops.training_flops(run_settings, sizes_of(run_settings, counts.side), steps, steps)
     return total + steps * optimiser_flops(run_settings, counts.side)
 
 

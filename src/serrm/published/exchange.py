@@ -19,11 +19,10 @@ from torch import Tensor
 
 from serrm.core.files import hash_file, new_file
 from serrm.inference.predict import load_model
-from serrm.models.build import empty_model
 from serrm.models.families import ModelSettings
 from serrm.models.recurrence import RecurrentModel, num_parameters
 from serrm.models.se_rrm_settings import SeRrmSettings
-from serrm.models.settings import NUM_SPECIAL, SHIFTED, SequenceSettings
+from serrm.models.settings import NUM_SPECIAL, SHIFTED, ModelSizes, SequenceSettings
 from serrm.puzzles.tasks import alphabet
 from serrm.training.checkpoint import write_checkpoint
 from serrm.training.settings import CheckpointConfig, Imported, RunSettings
@@ -210,7 +209,7 @@ def published_model(
     Without a task-type table in the state dict, a model that has one keeps its initial one, with one row.
     Raises ValueError naming a key that is unknown, missing or of the wrong shape, or a setting without published form.
     """
-    model = empty_model(settings, num_symbols, num_positions=num_positions)
+    model = settings.build(ModelSizes(num_symbols, num_positions), None)
     state = {name: value.clone() for name, value in model.state_dict().items()}
     parts = published_layout(settings, state)
     published = {short_key(key): value for key, value in weights.items()}

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from serrm.models.settings import ModelSizes
 from serrm.puzzles.tasks import alphabet
 from serrm.training.optimizers import OptimizerSettings
 from serrm.training.settings import RunSettings
@@ -10,21 +11,17 @@ if TYPE_CHECKING:
     from serrm.models.recurrence import RecurrentModel
 
 
-def sizes_of(run: RunSettings, side: int) -> dict[str, int]:
+def sizes_of(run: RunSettings, side: int) -> ModelSizes:
     """Count the symbols and positions of a run's grids of a side."""
     tokens = alphabet(run.task, side)
-    return {
-        "num_symbols": tokens.num_symbols,
-        "num_positions": side**2,
-        "num_special": len(tokens.special),
-    }
+    return ModelSizes(tokens.num_symbols, side**2, num_special=len(tokens.special))
 
 
 def step_flops(run: RunSettings, side: int, *, in_training: bool = False) -> int:
     """Count the FLOPs of a supervision step of one puzzle, at inference or in training."""
     from serrm.models.flops import flops
 
-    return flops(run.model, run.train.halting if in_training else None, **sizes_of(run, side))
+    return flops(run.model, sizes_of(run, side), run.train.halting if in_training else None)
 
 
 def optimiser_flops(run: RunSettings, side: int) -> int:
@@ -39,7 +36,5 @@ def model_on_meta(run: RunSettings, side: int) -> "RecurrentModel":
     """Build a run's model for grids of a side, without numbers."""
     import torch
 
-    from serrm.models.build import empty_model
-
     with torch.device("meta"):
-        return empty_model(run.model, **sizes_of(run, side))
+        return run.model.build(sizes_of(run, side), None)

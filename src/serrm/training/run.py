@@ -30,8 +30,8 @@ from serrm.core.progress import progress_bar
 from serrm.core.provenance import package_hash
 from serrm.kernels.accelerate import accelerate
 from serrm.kernels.precision import EXACT, arithmetic, arithmetic_kind, resolved_precision
-from serrm.models.build import build_model
 from serrm.models.recurrence import RecurrentModel, num_parameters
+from serrm.models.settings import ModelSizes
 from serrm.training import checkpoint as ckpt
 from serrm.training.flops import training_flops
 from serrm.training.identity import (
@@ -353,15 +353,10 @@ class TrainingRun:
 
     def _flops(self) -> int:
         """FLOPs of this training's steps so far."""
-        trainer, stream = self.trainer, self.trainer.stream
-        return training_flops(
-            self.settings,
-            trainer.step - trainer.steps_before,
-            trainer.num_optimiser_steps - trainer.steps_before,
-            num_symbols=stream.num_symbols,
-            num_positions=stream.side**2,
-            num_special=stream.num_special,
-        )
+        trainer = self.trainer
+        num_steps = trainer.step - trainer.steps_before
+        num_optimiser_steps = trainer.num_optimiser_steps - trainer.steps_before
+        return training_flops(self.settings, sizes_of(trainer.stream), num_steps, num_optimiser_steps)
 
     def measured(self) -> dict[str, Any]:
         """The content of measured.json: seconds, speed and memory of the run, on which no result depends.
@@ -504,16 +499,14 @@ def _samples_so_far(facts: TrainingFacts | None) -> int:
     return 0 if facts is None else facts.samples_before + facts.samples
 
 
+def sizes_of(stream: Stream) -> ModelSizes:
+    """Count symbols, positions and task types of a training set."""
+    return ModelSizes(stream.num_symbols, stream.side**2, stream.num_task_types, stream.num_special)
+
+
 def build_run_model(run: RunSettings, stream: Stream) -> RecurrentModel:
-    """The model with weights drawn from the seed, on the host."""
-    return build_model(
-        run.model,
-        stream.num_symbols,
-        torch.Generator().manual_seed(run.seed),
-        num_positions=stream.side**2,
-        num_task_types=stream.num_task_types,
-        num_special=stream.num_special,
-    )
+    """Build the model with weights drawn from the seed, on the host."""
+    return run.model.build(sizes_of(stream), torch.Generator().manual_seed(run.seed))
 
 
 def load_initial(model: RecurrentModel, checkpoint: Path) -> str:
