@@ -131,7 +131,7 @@ def test_a_signal_lets_trainings_write_a_checkpoint(tmp_path: Path, number: int,
     program = (
         "import sys; from pathlib import Path; from serrm.running import side_by_side as module\n"
         "module.mirror_meanwhile = lambda _: None\n"
-        "sys.exit(module.reproduce_run(Path.cwd(), 'maze-trm-s0', 75))\n"
+        "sys.exit(module.reproduce_run(Path.cwd(), 'maze-trm-s0'))\n"
     )
     environment = {**os.environ, "PYTHONPATH": f"{tmp_path}:{ROOT / 'src'}"}
     command = [sys.executable, "-c", program]
@@ -166,7 +166,7 @@ def test_one_run_passes_on_whether_it_failed(
     monkeypatch.setattr(recorder, "repro", lambda *_: code)
     monkeypatch.setattr(side_by_side, "Commands", lambda _: recorder)
     monkeypatch.setattr(side_by_side, "mirror_meanwhile", lambda _: None)
-    assert reproduce_run(project, RUNS[0], 75) == expected
+    assert reproduce_run(project, RUNS[0]) == expected
 
 
 def test_stages_are_found_whatever_the_shell_sets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

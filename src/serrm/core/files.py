@@ -124,6 +124,12 @@ def write_json(path: Path, value: Mapping[str, Any]) -> None:
     write_whole(path, json.dumps(value, indent=2) + "\n")
 
 
+def read_json(path: Path) -> dict[str, Any]:
+    """Read the object in a JSON file; empty without the file."""
+    values: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    return values
+
+
 def write_array(path: Path, array: Any) -> None:
     """Write a .npy file from memory, because `np.save` to a file does not notice that the disk is full."""
     import numpy as np

@@ -7,7 +7,6 @@ The report page and MLflow show them where the file exists.
 
 import ast
 import hashlib
-import json
 import os
 import platform
 from collections.abc import Mapping
@@ -16,7 +15,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Literal
 
-from serrm.core.files import hash_file, write_json
+from serrm.core.files import hash_file, read_json, write_json
 from serrm.core.project import current_commit
 
 Phase = Literal["training", "evaluation"]
@@ -46,11 +45,7 @@ def write_provenance(folder: Path, weights: str, phase: Phase, facts: Mapping[st
 
 def read_provenance(folder: Path, weights: str | None) -> dict[str, Any]:
     """Read the facts about the phases of a run; empty if they are not known, such as after a `dvc pull`."""
-    path = folder / f"{weights}.json"
-    if not path.is_file():
-        return {}
-    facts: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return facts
+    return read_json(folder / f"{weights}.json")
 
 
 def hash_module(file: Path) -> str:

@@ -8,7 +8,6 @@ import typer
 from serrm import command_line
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-EXIT_RESUMABLE = 75  # as of a training that stops with a checkpoint
 
 
 @app.command()
@@ -28,7 +27,7 @@ def main(
     from serrm.running.side_by_side import reproduce, reproduce_run
 
     root = find_root(Path.cwd())
-    raise typer.Exit(reproduce(root, jobs) if run is None else reproduce_run(root, run, EXIT_RESUMABLE))
+    raise typer.Exit(reproduce(root, jobs) if run is None else reproduce_run(root, run))
 
 
 if __name__ == "__main__":

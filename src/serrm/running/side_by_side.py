@@ -199,12 +199,12 @@ def reproduce(root: Path, jobs: int | None) -> int:
                 sys.stderr.write((root / OUTPUT).read_text(encoding="utf-8"))
 
 
-def reproduce_run(root: Path, run: str, stopped_code: int) -> int:
-    """Train and score one run while others do the same elsewhere; `stopped_code` after a signal, else 0 or 1."""
+def reproduce_run(root: Path, run: str) -> int:
+    """Train and score one run while others do the same elsewhere; 75 after a signal, as a training, else 0 or 1."""
     mirror_meanwhile(root)
     commands = Commands(root)
     code = commands.repro(environment_of(root), "-s", f"train@{run}", f"evaluate@{run}")
-    return stopped_code if commands.signal else min(1, code)
+    return os.EX_TEMPFAIL if commands.signal else min(1, code)
 
 
 def print_line(line: str) -> None:

@@ -44,26 +44,30 @@ def write_checkpoint(
         # Written from memory, so a full disk raises OSError; PyTorch and safetensors raise other errors.
         (folder / MODEL).write_bytes(save({name: tensor.contiguous() for name, tensor in weights.items()}))
         if state is not None:
-            content = io.BytesIO()
-            torch.save(_with_one_object_per_string(state), content)
-            (folder / STATE).write_bytes(content.getbuffer())
+            _write_state(folder, state)
         (folder / CONFIG).write_text(config.model_dump_json(indent=2) + "\n")
         write_sums(folder)
 
 
-def _with_one_object_per_string(part: Any) -> Any:
+def _write_state(folder: Path, state: Mapping[str, Any]) -> None:
+    content = io.BytesIO()
+    torch.save(_with_one_object_per_string(state), content)
+    (folder / STATE).write_bytes(content.getbuffer())
+
+
+def _with_one_object_per_string(value: Any) -> Any:
     """Copy nested dicts, lists and tuples with equal strings as one object.
 
     Pickle writes a string that it has seen as a reference. So a resumed training, whose keys were read from a file,
     writes the same bytes as one without interruption.
     """
-    if isinstance(part, str):
-        return sys.intern(part)
-    if isinstance(part, Mapping):
-        return {_with_one_object_per_string(key): _with_one_object_per_string(part[key]) for key in part}
-    if isinstance(part, list | tuple):
-        return type(part)(_with_one_object_per_string(item) for item in part)
-    return part
+    if isinstance(value, str):
+        return sys.intern(value)
+    if isinstance(value, Mapping):
+        return {_with_one_object_per_string(key): _with_one_object_per_string(value[key]) for key in value}
+    if isinstance(value, list | tuple):
+        return type(value)(_with_one_object_per_string(item) for item in value)
+    return value
 
 
 def write_result(target: Path, last: Path, snapshots: Path) -> None:
@@ -95,13 +99,11 @@ def copy_without_slots(checkpoint: Path, target: Path) -> None:
 
     Training goes on from the copy with weights, optimiser, EMA and the place in the examples, and new slots.
     """
-    state = torch.load(checkpoint / STATE, map_location="cpu", weights_only=True)
+    state = read_training_state(checkpoint, torch.device("cpu"))
     state["slots"] = {"position": state["slots"]["position"]}
-    content = io.BytesIO()
-    torch.save(_with_one_object_per_string(state), content)
     with new_directory(target) as folder:
         shutil.copytree(checkpoint, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns(STATE))
-        (folder / STATE).write_bytes(content.getbuffer())
+        _write_state(folder, state)
         write_sums(folder)
 
 

@@ -5,7 +5,7 @@ gathers those of all runs for git. Needs no torch.
 """
 
 import csv
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from serrm.core.files import csv_text, write_whole
@@ -13,7 +13,6 @@ from serrm.core.files import csv_text, write_whole
 Record = dict[str, int | float]  # a line of the training log
 COUNTS = ("step", "samples")
 GATHERED = "training.csv"  # the logs of all runs of a profile
-NAMES = ("run", "data_set")  # columns of the gathered logs
 LOG = "log.csv"  # of an unfinished run, in its scratch folder
 
 
@@ -45,26 +44,14 @@ def write_training_log(path: Path, records: Sequence[Record]) -> None:
     write_whole(path, csv_text(columns, ([record[name] for name in columns] for record in records)))
 
 
-def read_training_log(path: Path) -> list[dict[str, int | float]]:
+def read_training_log(path: Path) -> list[Record]:
     """Read the records of a training log. ValueError naming the file if it is malformed."""
-    return [record for _, record in _rows(path)]
-
-
-def read_training_curve(path: Path, run: str) -> list[dict[str, int | float]]:
-    """Read the records of one run from a profile's gathered logs. ValueError naming a malformed file."""
-    return [record for name, record in _rows(path) if name == run]
-
-
-def _rows(path: Path) -> Iterator[tuple[str, dict[str, int | float]]]:
-    """Yield (name of the run, record) for every line; the name is empty in a log of one run."""
     with path.open(encoding="utf-8", newline="") as file:
         rows = csv.DictReader(file)
         try:
-            for row in rows:
-                numbers = {key: value for key, value in row.items() if key not in NAMES and value}
-                record = {
-                    key: int(value) if key in COUNTS else float(value) for key, value in numbers.items()
-                }
-                yield row.get("run", ""), record
+            return [
+                {key: int(value) if key in COUNTS else float(value) for key, value in row.items() if value}
+                for row in rows
+            ]
         except (TypeError, ValueError) as error:
             raise ValueError(f"{path}: line {rows.line_num}: not a training log: {error}") from error

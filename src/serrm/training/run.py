@@ -6,7 +6,6 @@ its own. The folder holds the settings too, so that it can be copied to another 
 removes it once the result is in place; `python -m serrm.training` leaves it.
 """
 
-import json
 import logging
 import math
 import shutil
@@ -24,7 +23,7 @@ from serrm.arrays import check_task, open_stream, training_hash
 from serrm.arrays.stream import Stream, read_ahead
 from serrm.core import devices
 from serrm.core.execution import Execution
-from serrm.core.files import hash_file, parse_file, write_json, write_whole
+from serrm.core.files import hash_file, parse_file, read_json, write_json, write_whole
 from serrm.core.processes import ALONE, Processes, joined_by_torchrun
 from serrm.core.progress import progress_bar
 from serrm.core.provenance import package_hash
@@ -124,8 +123,8 @@ def train(
         step, num_steps = training.trainer.step, training.trainer.num_optimiser_steps
         last = training.checkpoint
         # Only the first process reads it, which may remove it before the others have come this far.
-        own_config = ckpt.read_config(last) if processes.is_first else None
-        config: CheckpointConfig = processes.collect(own_config)[0]
+        config_of_first = ckpt.read_config(last) if processes.is_first else None
+        config: CheckpointConfig = processes.collect(config_of_first)[0]
         if processes.is_first:
             if step < num_steps:
                 message = f"stopped at step {step} of {num_steps}; resume with the same command"
@@ -138,8 +137,7 @@ def train(
 
 def read_measured(folder: Path) -> dict[str, Any]:
     """The measurements of the run in this scratch folder (`TrainingRun.measured`); empty if there are none."""
-    file = folder / MEASURED_FILE
-    return json.loads(file.read_text()) if file.is_file() else {}
+    return read_json(folder / MEASURED_FILE)
 
 
 def moved_run(settings: Path) -> PipelineRun | None:
@@ -182,7 +180,7 @@ class TrainingRun:
         model = build_run_model(run, stream).to(self.device)
         init_from = run.train.init_from  # of fine-tuning
         self.initial_sha256 = None if init_from is None else load_initial(model, Path(init_from))
-        self.before = self._facts_before()
+        steps_before, self.samples_before = self._counts_before()
         self.compiles = run.train.compile and self.device.type != "cpu"
         accelerate(
             model,
@@ -204,7 +202,13 @@ class TrainingRun:
             arithmetic=processes.collect(arithmetic_kind(model, self.precision))[0],
         )
         self.folder = scratch / self.identity.folder_name
-        self.trainer = self._trainer(model, stream, self.precision)
+        settings, micro_batch = (
+            run.train.model_copy(update={"precision": self.precision}),
+            execution.micro_batch,
+        )
+        self.trainer = Trainer(
+            model, stream, settings, run.seed, run.fidelity, processes, micro_batch, steps_before
+        )
         newest = self._prepare_folder()
         if newest is not None:
             self._resume(newest)
@@ -217,49 +221,36 @@ class TrainingRun:
                 )
             self._resume(Path(init_from))
 
-    def _facts_before(self) -> TrainingFacts | None:
-        """The facts of the training that this one continues; None if it continues none.
+    def _counts_before(self) -> tuple[int, int]:
+        """Count the steps and samples of the training that this one continues, with those before it; 0 if it does not.
 
         ValueError if there is none to continue, or if it has another model, batch size, optimiser or data.
         """
         run = self.settings
         if not run.train.continues:
-            return None
+            return 0, 0
         if run.train.init_from is None:
             raise ValueError(
                 "train.continues: needs the `init` of a run, the training to continue (got random)"
             )
         init = Path(run.train.init_from)
         config = ckpt.read_config(init)
-        if config.training is None:
+        facts = config.training
+        if facts is None:
             raise ValueError(
                 f"train.continues: {init} holds published weights, from which no training continues"
             )
-        before = config.run
+        train = config.run.train
         differs = {
-            "model": before.model != run.model,
-            "train.batch_size": before.train.batch_size != run.train.batch_size,
-            "train.optimizer": before.train.optimizer != run.train.optimizer,
+            "model": config.run.model != run.model,
+            "train.batch_size": train.batch_size != run.train.batch_size,
+            "train.optimizer": train.optimizer != run.train.optimizer,
             "data": config.data_hash != self.data_hash,
         }
         if any(differs.values()):
             names = ", ".join(name for name, is_other in differs.items() if is_other)
             raise ValueError(f"train.continues: {init} was trained with other settings (got another {names})")
-        return config.training
-
-    def _trainer(self, model: RecurrentModel, stream: Stream, precision: str) -> Trainer:
-        run, micro_batch = self.settings, self.execution.micro_batch
-        settings = run.train.model_copy(update={"precision": precision})
-        return Trainer(
-            model,
-            stream,
-            settings,
-            run.seed,
-            run.fidelity,
-            self.processes,
-            micro_batch,
-            steps_before=_steps_so_far(self.before),
-        )
+        return facts.steps_before + facts.steps, facts.samples_before + facts.samples
 
     @property
     def checkpoint(self) -> Path:
@@ -334,9 +325,9 @@ class TrainingRun:
             parameters_with_task_types=num_parameters(trainer.model, with_task_types=True),
             training=TrainingFacts(
                 steps=trainer.step - trainer.steps_before,
-                samples=trainer.slots.num_drawn - _samples_so_far(self.before),
+                samples=trainer.slots.num_drawn - self.samples_before,
                 steps_before=trainer.steps_before,
-                samples_before=_samples_so_far(self.before),
+                samples_before=self.samples_before,
                 refilled=tuple(self.refilled),
                 train_puzzles=trainer.stream.num_examples,
                 flops=self._flops(),
@@ -432,30 +423,29 @@ class TrainingRun:
 
     def _report_unfinished(self) -> None:
         """Log why the most recent unfinished training of this run does not go on, or continue it if that is wanted."""
-        own = self.identity
-        others = [
-            (other, own.differences(other.identity))
-            for other in unfinished_trainings(self.scratch)
-            if (other.identity.profile, other.identity.run) == (own.profile, own.run)
+        run = self.identity.run
+        trainings = [
+            (training, self.identity.differences(training.identity))
+            for training in unfinished_trainings(self.scratch)
+            if (training.identity.profile, training.identity.run) == (self.identity.profile, run)
         ]
-        for other, differences in others:
+        for training, differences in trainings:
             if differences == ["code"] and self.execution.resume_other_code:
-                self._copy_unfinished(other)
+                self._copy_unfinished(training)
                 return
-        if others:
-            other, differences = others[0]
+        if trainings:
+            training, differences = trainings[0]
             message = "%s starts anew, as its %s changed; the training at step %d stays in %s (undo the edit to go on)"
-            log.warning(message, own.run, " and ".join(differences), other.step, other.folder)
+            log.warning(message, run, " and ".join(differences), training.step, training.folder)
 
-    def _copy_unfinished(self, other: Unfinished) -> None:
+    def _copy_unfinished(self, training: Unfinished) -> None:
         """Continue a training of other code in this folder; measured.json says so. The other folder stays."""
         ignored = shutil.ignore_patterns(IDENTITY, LOCK, "mlflow.json", ".*")
-        shutil.copytree(other.folder, self.folder, ignore=ignored, dirs_exist_ok=True)
-        fact = {"other_code": {"code": other.identity.code, "until_step": other.step}}
+        shutil.copytree(training.folder, self.folder, ignore=ignored, dirs_exist_ok=True)
+        fact = {"other_code": {"code": training.identity.code, "until_step": training.step}}
         write_json(self.folder / MEASURED_FILE, read_measured(self.folder) | fact)
-        log.warning(
-            "%s goes on from step %d of other code, as machine.yaml says", self.identity.run, other.step
-        )
+        message = "%s goes on from step %d of other code, as machine.yaml says"
+        log.warning(message, self.identity.run, training.step)
 
     def _resume(self, checkpoint: Path) -> None:
         state = ckpt.read_training_state(checkpoint, self.device)
@@ -470,9 +460,9 @@ class TrainingRun:
                 log.warning("%s holds no slots, so all are filled anew", checkpoint)
         log.info("resuming %s at step %d", self.settings.name, self.trainer.step)
         facts = ckpt.read_config(checkpoint).training, self.config().training
-        changed = [key for key in HARDWARE if len({getattr(part, key) for part in facts}) > 1]
+        changed = [key for key in HARDWARE if len({getattr(side, key) for side in facts}) > 1]
         if changed and self.processes.is_first:
-            before, now = (", ".join(f"{key} {getattr(part, key)}" for key in changed) for part in facts)
+            before, now = (", ".join(f"{key} {getattr(side, key)}" for key in changed) for side in facts)
             masks = " and dropout masks" if self.settings.model.has_dropout else ""
             message = "checkpoint made with %s, resuming with %s: results will differ only by rounding%s"
             log.warning(message, before, now, masks)
@@ -487,16 +477,6 @@ def snapshot_steps(trainer: Trainer) -> set[int]:
     first = trainer.steps_before
     exact = [first + Fraction((last - first) * number, num) for number in range(1, num + 1)]
     return {min(last, math.ceil(step / every) * every) for step in exact}
-
-
-def _steps_so_far(facts: TrainingFacts | None) -> int:
-    """The steps of a training and of those that it continues; 0 without one."""
-    return 0 if facts is None else facts.steps_before + facts.steps
-
-
-def _samples_so_far(facts: TrainingFacts | None) -> int:
-    """Their samples; 0 without a training."""
-    return 0 if facts is None else facts.samples_before + facts.samples
 
 
 def sizes_of(stream: Stream) -> ModelSizes:

@@ -3,14 +3,13 @@
 A folder has an identifier of its own, so that only the training that began MLflow's run continues it. Needs no torch.
 """
 
-import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 from uuid import uuid4
 
-from serrm.core.files import parse_file, write_json
+from serrm.core.files import parse_file, read_json, write_json
 from serrm.core.locks import is_locked
 from serrm.core.provenance import current_provenance
 from serrm.training.identity import IDENTITY, LOCK, Identity
@@ -42,12 +41,11 @@ def write_facts(folder: Path, workspace: Path) -> None:
 
 def read_facts(folder: Path) -> dict[str, Any]:
     """Read the facts about the training in a scratch folder; empty without them."""
-    file = folder / FACTS
-    return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+    return read_json(folder / FACTS)
 
 
 def is_training(folder: Path) -> bool:
-    """True if a process trains in a scratch folder now. NoLocks if the file system cannot tell."""
+    """Test if a process trains in a scratch folder now. NoLocks if the file system cannot tell."""
     return is_locked(folder / LOCK)
 
 
