@@ -7,7 +7,6 @@ credit its results to settings, data or code that did not make them. No result d
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from functools import reduce
 from pathlib import Path
 from typing import Any, Final
 
@@ -43,12 +42,10 @@ class Inputs:
         if edited:
             names = ", ".join(edited[:3]) + (", …" if len(edited) > 3 else "")
             stage = f"{self.stage} {self.key}".strip()
-            kept = (
-                " (kept: undo the edit and repeat, to have it without training)"
-                if self.stage == "train"
-                else ""
-            )
-            raise ValueError(f"{names}: edited while {stage} ran, so its result is not put in place{kept}")
+            message = f"{names}: edited while {stage} ran, so its result is not put in place"
+            if self.stage == "train":
+                message += " (kept: undo the edit and repeat, to have it without training)"
+            raise ValueError(message)
 
     def _hashes(self, values: Any) -> dict[str, Any]:
         settings = {f"{PARAMS}: {name}": _value_at(values, name) for name in self.settings_keys}
@@ -64,26 +61,25 @@ def unedited(stage: str, key: str = "") -> Iterator[Inputs]:
 
 
 def _names_in_pipeline(stage: str, key: str, values: Any) -> tuple[list[str], list[str]]:
-    """The keys of params.yaml and the paths that dvc.yaml names for a stage."""
+    """Find the keys of params.yaml and the paths that dvc.yaml names for a stage."""
     section = read_yaml(ROOT / "dvc.yaml")["stages"].get(stage, {})
     loop = PLACEHOLDER.fullmatch(str(section.get("foreach", "")))
     item = _value_at(values, f"{loop[1]}.{key}") if loop else None
-    known = {**values, "key": key, "item": item}
+    names = {**values, "key": key, "item": item}
 
     def resolved(text: str) -> str:
-        return PLACEHOLDER.sub(lambda match: str(_value_at(known, match[1])), text)
+        return PLACEHOLDER.sub(lambda match: str(_value_at(names, match[1])), text)
 
     body = section.get("do", section)
-    return [resolved(name) for name in body.get("params", ())], [
-        resolved(path) for path in body.get("deps", ())
-    ]
+    keys, paths = ([resolved(text) for text in body.get(kind, ())] for kind in ("params", "deps"))
+    return keys, paths
 
 
 def _value_at(values: Any, key: str) -> Any:
-    """The value at a key such as `runs.NAME`; None if there is none."""
-    return reduce(
-        lambda part, name: part.get(name) if isinstance(part, Mapping) else None, key.split("."), values
-    )
+    """Find the value at a key such as `runs.NAME`; None if there is none."""
+    for name in key.split("."):
+        values = values.get(name) if isinstance(values, Mapping) else None
+    return values
 
 
 def _located(path: str) -> Path:
@@ -91,7 +87,7 @@ def _located(path: str) -> Path:
 
 
 def _content(path: Path) -> dict[str, str]:
-    """The hash of a file, or of all files of a folder by name; empty if there is nothing."""
+    """Hash a file, or all files of a folder by name; empty if there is nothing."""
     if path.is_file():
         return {"": hash_file(path)}
     return {name: hash_file(path / name) for name in file_names(path) if not IGNORED.search(name)}

@@ -191,16 +191,16 @@ class Params(Settings):
         _check_path(key, section.files)
 
     def task_of(self, data_set: str) -> str:
-        """The task of a data set, a key of TASKS. ValueError for an unknown data set."""
+        """Name the task of a data set, a key of TASKS. ValueError for an unknown data set."""
         return self._section(data_set).task or data_set
 
     def initial_run(self, name: str) -> str:
-        """The run of this profile from which a run starts; empty if it starts from none."""
+        """Find the run of this profile from which a run starts; empty if it starts from none."""
         folder, _, init = self.runs[name].init.rpartition("/")
         return init if folder == f"{self.profile}/runs" and init in self.runs else ""
 
     def variant(self, name: str) -> str:
-        """The part of a run's name between data set and number, by which tables name the run.
+        """Name the part of a run's name between data set and number, by which tables name the run.
 
         The number in the name is a label. It may differ from the seed, so that `-S runs.NAME.seed=1,2` sweeps seeds.
         """
@@ -218,7 +218,7 @@ class Params(Settings):
         return TASKS[self.task_of(data_set)]
 
     def _section(self, data_set: str) -> DataSetSection:
-        """The section of a data set. ValueError for an unknown name, which may be a stage's argument DATA_SET."""
+        """Find the section of a data set. ValueError for an unknown name, which may be a stage's argument DATA_SET."""
         _check_known("DATA_SET", [data_set], self.data_sets, "an entry of data_sets")
         return self.data_sets[data_set]
 
@@ -226,11 +226,11 @@ class Params(Settings):
         return self.download_settings(data_set).source, self.puzzle_settings(data_set)
 
     def counts(self, data_set: str) -> Counts:
-        """The numbers of puzzles of a data set by its settings; estimates for ARC-AGI, before the download."""
+        """Count the puzzles of a data set by its settings; estimates for ARC-AGI, before the download."""
         return self._record(data_set).count(*self._source_and_subset(data_set))
 
     def download_settings(self, data_set: str) -> Any:  # Download of the task's source
-        """The source of a data set's raw files."""
+        """Parse the source of a data set's raw files."""
         section = self._section(data_set)
         values = dict(section.download)
         if section.files != NO_FILES:
@@ -242,13 +242,13 @@ class Params(Settings):
         )
 
     def puzzle_settings(self, data_set: str) -> Settings:
-        """The subset of a data set's raw puzzles."""
+        """Parse the subset of a data set's raw puzzles."""
         section = self._section(data_set)
         values = {**section.puzzles, "seed": section.seed}
         return parse(self._record(data_set).subset, values, f"data_sets.{data_set}.puzzles")
 
     def array_settings(self, data_set: str) -> ArraySettings:
-        """The augmentation of a data set's training set."""
+        """Parse the augmentation of a data set's training set."""
         section = self._section(data_set)
         settings = parse(
             ArraySettings, {**section.arrays, "seed": section.seed}, f"data_sets.{data_set}.arrays"
@@ -259,22 +259,22 @@ class Params(Settings):
         return settings
 
     def test_settings(self, name: str) -> FileTests:
-        """The file of a further test set."""
+        """Find the entry of a further test set."""
         _check_known("ENTRY", [name], self.tests, "an entry of tests")
         return self.tests[name]
 
     def run_settings(self, name: str) -> RunSettings:
-        """The settings of a run's training, composed."""
+        """Compose the settings of a run's training."""
         _check_known("RUN", [name], self.runs, "an entry of runs")
         return self._compose(self.runs[name], name)
 
     def settings_of_plain_run(self, data_set: str, family: str) -> RunSettings | None:
-        """The settings of run `<data_set>-<family>-s0`, by convention one without changes; None if there is none."""
+        """Compose the settings of run `<data_set>-<family>-s0`, by convention without changes; None without one."""
         name = f"{data_set}-{family}-s0"
         return self.run_settings(name) if name in self.runs else None
 
     def scoring_settings(self, name: str) -> ScoringSettings:
-        """The settings of a run's evaluation, composed."""
+        """Compose the settings of a run's evaluation."""
         _check_known("RUN", [name], self.runs, "an entry of runs")
         run = self.runs[name]
         sections = self._sections(run, name)
@@ -295,7 +295,7 @@ class Params(Settings):
         return parse(ScoringSettings, values, lambda keys: sections[keys[0]].where(keys[1:]))
 
     def _sections(self, run: RunSection, name: str) -> dict[str, Merged]:
-        """The merged values of every section for a run, with their keys in the file.
+        """Merge the values of every section for a run, with their keys in the file.
 
         In each section the later one wins: model: model, recipe, changes of the run; train: model, recipe, changes;
         arrays: data set, recipe, changes; evaluate: data set, fixed steps of the family, changes; fidelity: top level,
@@ -305,34 +305,34 @@ class Params(Settings):
         """
         section, model = self.data_sets[run.data_set], self.models[run.model]
         recipe = self.recipes[run.data_set][run.model]
-        at_data_set, at_model = f"data_sets.{run.data_set}", f"models.{run.model}"
-        at_recipe = f"recipes.{run.data_set}.{run.model}"
+        data_set_key, model_key = f"data_sets.{run.data_set}", f"models.{run.model}"
+        recipe_key = f"recipes.{run.data_set}.{run.model}"
         model_values = {key: value for key, value in model.items() if key != "train"}
         recipe_values = {key: value for key, value in recipe.items() if key not in ("model", "arrays")}
-        recipe_arrays = _mapping(recipe, "arrays", at_recipe)
+        recipe_arrays = _mapping(recipe, "arrays", recipe_key)
         if "seed" in recipe_arrays:
-            raise ValueError(f"{at_recipe}.arrays.seed: {_only_seed(at_data_set)}")
+            raise ValueError(f"{recipe_key}.arrays.seed: {_only_seed(data_set_key)}")
         sections = {
             "model": Merged(
-                at_model,
-                (at_model, model_values),
-                (f"{at_recipe}.model", _mapping(recipe, "model", at_recipe)),
+                model_key,
+                (model_key, model_values),
+                (f"{recipe_key}.model", _mapping(recipe, "model", recipe_key)),
             ),
             "train": Merged(
-                at_recipe,
-                (f"{at_model}.train", _mapping(model, "train", at_model)),
-                (at_recipe, recipe_values),
+                recipe_key,
+                (f"{model_key}.train", _mapping(model, "train", model_key)),
+                (recipe_key, recipe_values),
             ),
             "arrays": Merged(
-                f"{at_data_set}.arrays",
-                (f"{at_data_set}.arrays", section.arrays),
-                (f"{at_recipe}.arrays", recipe_arrays),
-                (at_data_set, {"seed": section.seed}),
+                f"{data_set_key}.arrays",
+                (f"{data_set_key}.arrays", section.arrays),
+                (f"{recipe_key}.arrays", recipe_arrays),
+                (data_set_key, {"seed": section.seed}),
             ),
             "fidelity": Merged("fidelity", ("fidelity", self.fidelity.model_dump())),
             "evaluate": Merged(
-                f"{at_data_set}.evaluate",
-                (f"{at_data_set}.evaluate", section.evaluate),
+                f"{data_set_key}.evaluate",
+                (f"{data_set_key}.evaluate", section.evaluate),
             ),
         }
         for key, value in run.changes.items():
@@ -340,7 +340,7 @@ class Params(Settings):
             key_path = f"runs.{name}.changes.{key}"
             _check_known(key_path, [section_name], sections, "a section")
             if key == "arrays.seed":
-                raise ValueError(f"{key_path}: {_only_seed(at_data_set)}")
+                raise ValueError(f"{key_path}: {_only_seed(data_set_key)}")
             sections[section_name].change(key_path, field, value)
         return sections
 
@@ -362,21 +362,21 @@ class Params(Settings):
         variant = self.variant(name) if name in self.runs else name
         identity = {"data_set": run.data_set, "task": task, "variant": variant, "seed": run.seed}
         settings = parse(RunSettings, {**identity, **values, "fidelity": fidelity.model_dump()}, key_of)
-        record, at_arrays = TASKS[task], key_of(["arrays", "num_augmentations"])
-        _check_augmentations(settings.arrays, record, at_arrays)
+        record, augmentations_key = TASKS[task], key_of(["arrays", "num_augmentations"])
+        _check_augmentations(settings.arrays, record, augmentations_key)
         num, num_built = (
             settings.arrays.num_augmentations,
             self.array_settings(run.data_set).num_augmentations,
         )
         if isinstance(record, ArcTask) and num > num_built:
             raise ValueError(
-                f"{at_arrays}: data_sets.{run.data_set}.arrays builds only {num_built} (got {num})"
+                f"{augmentations_key}: data_sets.{run.data_set}.arrays builds only {num_built} (got {num})"
             )
         side = self.counts(run.data_set).side
-        special, in_answers = record.alphabet(side).special, record.special_in_answers(side)
-        if key := settings.model.misfit(special, in_answers):
-            tokens, tokens_in_answers = (", ".join(map(str, part)) for part in (special, in_answers))
-            answers = f", and whose answers hold token {tokens_in_answers}" if in_answers else ""
+        special, answer_tokens = record.alphabet(side).special, record.special_in_answers(side)
+        if key := settings.model.misfit(special, answer_tokens):
+            tokens, answer_names = (", ".join(map(str, numbers)) for numbers in (special, answer_tokens))
+            answers = f", and whose answers hold token {answer_names}" if answer_tokens else ""
             value = values["model"][key]
             misfit = f"does not fit {task}, whose special tokens are {tokens}{answers} (got {value!r})"
             advice = f"recipes.{run.data_set}.{run.model}.model.{key} sets it for this data set"
@@ -385,7 +385,7 @@ class Params(Settings):
 
 
 def _mapping(values: Values, name: str, key: str) -> Values:
-    """The mapping `name` in the values at `key`; empty without one. ValueError for anything else, such as no value."""
+    """Find the mapping `name` in the values at `key`; empty without one. ValueError for any other value, or none."""
     mapping = values.get(name, {})
     if not isinstance(mapping, dict):
         content = "nothing" if mapping is None else repr(mapping)
@@ -393,8 +393,8 @@ def _mapping(values: Values, name: str, key: str) -> Values:
     return mapping
 
 
-def _only_seed(at_data_set: str) -> str:
-    return f"all runs of a data set draw the same examples, by {at_data_set}.seed"
+def _only_seed(data_set_key: str) -> str:
+    return f"all runs of a data set draw the same examples, by {data_set_key}.seed"
 
 
 def _check_path(key: str, path: Path) -> None:
@@ -415,7 +415,7 @@ def _check_known(key: str, names: Iterable[str], allowed: Iterable[str], what: s
 
 
 def _fidelity(sections: Mapping[str, Merged]) -> Fidelity:
-    """The faults that a run's sections switch on."""
+    """Parse the faults that a run's sections switch on."""
     return parse(Fidelity, sections["fidelity"].values, sections["fidelity"].where)
 
 

@@ -31,7 +31,7 @@ class Document(NamedTuple):
 
 
 def unpacked(content: bytes, path: PurePosixPath, depth: int = 0) -> Iterator[Document]:
-    """The texts and values in the bytes of a file; an archive may have several."""
+    """Read the texts and values in the bytes of a file; an archive may have several."""
     try:
         value = _opened(content, depth)
     except Exception as error:  # damaged content can make zipfile, gzip, numpy and pyarrow raise any
@@ -39,12 +39,12 @@ def unpacked(content: bytes, path: PurePosixPath, depth: int = 0) -> Iterator[Do
     if not isinstance(value, tuple):
         yield Document(path, value)
     else:
-        for name, part in value:
-            yield from unpacked(part, path / name, depth + 1)
+        for name, member in value:
+            yield from unpacked(member, path / name, depth + 1)
 
 
 def _opened(content: bytes, depth: int) -> Any:
-    """The text, array or table in the bytes of a file, or the names and contents of an archive."""
+    """Read the text, array or table in the bytes of a file, or the names and contents of an archive."""
     if depth > MAX_DEPTH:
         raise ValueError("archives within archives")
     _check_size(len(content))
@@ -63,15 +63,15 @@ def _check_size(num_bytes: int) -> None:
 
 
 def _members(archive: zipfile.ZipFile) -> Iterator[tuple[str, bytes]]:
-    """Names and content of an archive's files, other than hidden ones."""
-    left = MAX_BYTES
+    """Yield names and content of an archive's files, other than hidden ones."""
+    num_left = MAX_BYTES
     for name in archive.namelist():
         path = PurePosixPath(name)
         if not name.endswith("/") and path.name[:1] not in ("", ".") and path.parts[0] != "__MACOSX":
-            part = archive.open(name).read(left + 1)
-            left -= len(part)
-            _check_size(-left + MAX_BYTES)
-            yield name, part
+            member = archive.open(name).read(num_left + 1)
+            num_left -= len(member)
+            _check_size(-num_left + MAX_BYTES)
+            yield name, member
 
 
 def _table(content: bytes) -> Any:
@@ -84,7 +84,7 @@ def _table(content: bytes) -> Any:
 
 
 def text_of(content: bytes) -> str:
-    """The text of bytes in UTF-8 or UTF-16. ValueError for binary content.
+    """Read the text of bytes in UTF-8 or UTF-16. ValueError for binary content.
 
     Invalid bytes, which may stand in a comment, become U+FFFD, a character that no grid has.
     """

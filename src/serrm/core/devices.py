@@ -84,7 +84,7 @@ def make_repeatable(device: torch.device) -> None:
 
 
 def device_of_process(device: torch.device, processes: Processes) -> torch.device:
-    """The device of this process: the CPU, or a GPU of its own.
+    """Find the device of this process: the CPU, or a GPU of its own.
 
     ValueError if the machine has too few GPUs, or if `device` already names one.
     """
@@ -123,7 +123,7 @@ def _wait_for(device: torch.device) -> None:
 
 
 def peak_memory(device: torch.device) -> int:
-    """The largest memory use so far in bytes: of the GPU, or the resident memory of this process."""
+    """Measure the largest memory use so far in bytes: of the GPU, or the resident memory of this process."""
     if device.type == "cuda":
         return torch.cuda.max_memory_allocated(device)
     unit = 1 if sys.platform == "darwin" else 1024

@@ -19,7 +19,7 @@ class Entries(UserDict[str, T], Generic[T]):
         super().__init__(cast("Mapping[str, T]", entries))
 
     def __getitem__(self, name: str) -> T:
-        """The part of this name. KeyError if there is none; ValueError if its place does not exist."""
+        """Return the part of this name. KeyError if there is none; ValueError if its place does not exist."""
         entry = super().__getitem__(name)
         if not isinstance(entry, str):
             return entry

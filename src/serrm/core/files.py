@@ -77,7 +77,7 @@ def new_output(path: Path) -> Iterator[Path]:
 
 
 def is_written_through(path: Path) -> bool:
-    """True for a pipe or a device, which must not be replaced by a regular file."""
+    """Test for a pipe or a device, which must not be replaced by a regular file."""
     is_special = path.exists() and not path.is_file() and not path.is_dir()
     return is_special or path.absolute().is_relative_to("/dev") or path.absolute().is_relative_to("/proc")
 
@@ -108,12 +108,12 @@ def json_text(value: Any) -> str:
     """
 
     def lines(value: Any, indent: str) -> str:
-        parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-        if not any(isinstance(part, dict | list) for part in parts):
+        items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+        if not any(isinstance(item, dict | list) for item in items):
             return json.dumps(value, ensure_ascii=False)
         inner, (start, end) = indent + " ", "{}" if isinstance(value, dict) else "[]"
         keys = [f"{json.dumps(key)}: " for key in value] if isinstance(value, dict) else [""] * len(value)
-        body = ",\n".join(inner + key + lines(part, inner) for key, part in zip(keys, parts, strict=True))
+        body = ",\n".join(inner + key + lines(item, inner) for key, item in zip(keys, items, strict=True))
         return f"{start}\n{body}\n{indent}{end}"
 
     return lines(value, "") + "\n"
@@ -206,7 +206,7 @@ def remove_directory(path: Path) -> None:
 
 
 def _removed(path: Path) -> Path:
-    """The name to which a directory is renamed before its files are removed one by one."""
+    """Find the name that a directory gets before its files are removed one by one."""
     return path.with_name(f".{path.name}.removed")
 
 
@@ -219,13 +219,13 @@ def only_folder(directory: Path, names: Iterable[str]) -> Path:
 
 
 def hash_file(path: Path) -> str:
-    """The sha256 of a file's content, in hexadecimal."""
+    """Compute the sha256 of a file's content, in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def file_names(directory: Path) -> list[str]:
-    """Names of all files below a directory, relative to it, with forward slashes, sorted."""
+    """List the names of all files below a directory, relative to it, with forward slashes, sorted."""
     return sorted(path.relative_to(directory).as_posix() for path in directory.rglob("*") if path.is_file())
 
 

@@ -39,7 +39,7 @@ def lock(path: Path, *, is_shared: bool = False, waits: bool = False) -> TextIO 
 
 
 def is_locked(path: Path) -> bool:
-    """True if a process has locked a file; false without the file. NoLocks if the file system has no locks."""
+    """Test if a process has locked a file; false without the file. NoLocks if the file system has no locks."""
     if not path.is_file():
         return False
     file = lock(path)

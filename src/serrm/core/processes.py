@@ -44,7 +44,7 @@ class Processes:
         return self.rank == 0
 
     def local_range(self, num_slots: int) -> slice:
-        """This process's part of the slots. ValueError if they do not divide evenly by the processes."""
+        """Find this process's part of the slots. ValueError if they do not divide evenly by the processes."""
         if num_slots % self.num:
             raise ValueError(
                 f"a batch of {num_slots} slots does not divide by {self.num} processes "
@@ -101,12 +101,12 @@ ALONE = Processes()
 
 
 def under_torchrun() -> bool:
-    """True in one of several processes started by torchrun, or by a cluster that sets the same variables."""
+    """Test if this is one of several processes started by torchrun, or by a cluster with the same variables."""
     return all(name in os.environ for name in TORCHRUN) and os.environ["WORLD_SIZE"] != "1"
 
 
 def is_first_of_torchrun() -> bool:
-    """True in the process that may write; also without torchrun."""
+    """Test if this process may write; true without torchrun."""
     return not under_torchrun() or os.environ["RANK"] == "0"
 
 

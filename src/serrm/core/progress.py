@@ -32,7 +32,7 @@ def progress_bar(
     is_quiet: bool = False,
     **options: Any,
 ) -> Any:
-    """A progress bar with `done` of `total` units done; off a terminal nothing is logged in the first 15 s."""
+    """Make a progress bar with `done` of `total` units done; off a terminal nothing is logged in the first 15 s."""
     from tqdm import tqdm  # imported here to keep --help fast
 
     if not sys.stderr.isatty():

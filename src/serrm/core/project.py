@@ -48,12 +48,12 @@ def profile_file(root: Path, name: str, option: str) -> Path:
 
 
 def project_home(root: Path) -> Path:
-    """The project's folder, even from a temporary copy of it in which DVC runs an experiment."""
+    """Find the project's folder, even from a temporary copy of it in which DVC runs an experiment."""
     return Path(os.environ.get("DVC_ROOT") or root)
 
 
 def current_commit(root: Path) -> tuple[str, bool]:
-    """The checked-out commit, and whether files that results depend on differ from it; "" outside of a repository.
+    """Find the checked-out commit, and if files that results depend on differ from it; "" outside of a repository.
 
     Where git cannot tell whether they differ, a line says why, and they count as different.
     """
@@ -66,28 +66,28 @@ def current_commit(root: Path) -> tuple[str, bool]:
 
 
 def git_fault(root: Path) -> str | None:
-    """Why git cannot be used in a project, with its remedy; None if it can. DVC needs git at the end of a stage."""
+    """Find a reason why git cannot be used, with its remedy; None if it can. DVC needs git at the end of a stage."""
     try:
         command = ["git", "rev-parse", "--git-dir"]
-        done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+        result = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
     except FileNotFoundError:
         return "git is not installed, and DVC needs it"
-    if done.returncode == 0:
+    if result.returncode == 0:
         return None
     folder = root.resolve()
-    if "dubious ownership" in done.stderr:
+    if "dubious ownership" in result.stderr:
         return f"{folder} belongs to another user: git config --global --add safe.directory '{folder}'"
     return f"{folder} is no git repository, which DVC needs: git init && git add . && git commit -m start"
 
 
 def has_no_scm(root: Path) -> bool:
-    """True if DVC's configuration says that the project is in no repository."""
+    """Test if DVC's configuration says that the project is in no repository."""
     files = [root / ".dvc" / name for name in ("config", "config.local")]
     return any("no_scm = true" in file.read_text().lower() for file in files if file.is_file())
 
 
 def git(root: Path, *arguments: str) -> str:
-    """The output of a git command in a project, stripped; "" if it fails or there is no git."""
+    """Run a git command in a project; returns its output, stripped, or "" if it fails or there is no git."""
     try:
         return _run_git(root, *arguments).stdout.strip()
     except FileNotFoundError:
@@ -95,15 +95,15 @@ def git(root: Path, *arguments: str) -> str:
 
 
 def checked_git(root: Path, *arguments: str) -> str:
-    """The output of a git command in a project, stripped. ValueError with git's own reason if it fails."""
+    """Run a git command in a project; returns its output, stripped. ValueError with git's own reason if it fails."""
     if fault := git_fault(root):
         raise ValueError(fault)
-    done = _run_git(root, *arguments)
-    if done.returncode:
-        lines = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
+    result = _run_git(root, *arguments)
+    if result.returncode:
+        lines = result.stderr.strip().splitlines() or [f"exit code {result.returncode}"]
         reason = next((line for line in lines if line.startswith("fatal: ")), lines[-1])
         raise ValueError(f"git {arguments[0]}: {reason.removeprefix('fatal: ')}")
-    return done.stdout.strip()
+    return result.stdout.strip()
 
 
 def read_committed(root: Path, commit: str, path: str) -> str | None:
@@ -148,5 +148,5 @@ class Layout:
         self.metrics = self.reports / "metrics.json"  # the scores of all runs
 
     def file_sets(self, data_set: str) -> Path:
-        """The folder of the test sets of users' files, one folder per entry of `tests`."""
+        """Name the folder of the test sets of users' files, one folder per entry of `tests`."""
         return self.arrays / data_set / "test" / "files"

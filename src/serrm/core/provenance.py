@@ -24,7 +24,7 @@ SOURCES = ("**/*.py", "kernels/cpu/*.h", "kernels/cpu/*.cpp")  # on which the nu
 
 
 def current_provenance(root: Path) -> dict[str, Any]:
-    """The machine, the moment, the commit checked out in `root` and the versions of packages."""
+    """Collect the machine, the moment, the commit checked out in `root` and the versions of packages."""
     commit, has_changes = current_commit(root)
     return {
         "host": platform.node(),
@@ -49,7 +49,7 @@ def read_provenance(folder: Path, weights: str | None) -> dict[str, Any]:
 
 
 def hash_module(file: Path) -> str:
-    """The sha256 of a file of code; of a module of models or training without its dicts of entries.
+    """Hash a file of code; a module of models or training without its dicts of entries.
 
     So an entry that is added changes no run that names another. The lists of `hash_code` have a run's own entries.
     """
@@ -65,7 +65,7 @@ def hash_module(file: Path) -> str:
 
 
 def cpu_name() -> str:
-    """The name of the CPU by Linux, else by Python."""
+    """Read the name of the CPU by Linux, else by Python."""
     info = Path("/proc/cpuinfo")
     lines = info.read_text().splitlines() if info.is_file() else []
     names = (line.partition(": ")[2] for line in lines if line.startswith("model name"))
@@ -80,7 +80,7 @@ def package_hash() -> str:
     digest = hashlib.sha256()
     root = Path(__file__).parents[1]
     for path in sorted(path for pattern in SOURCES for path in root.glob(pattern)):
-        if any(part.startswith(".") for part in path.relative_to(root).parts):
+        if any(name.startswith(".") for name in path.relative_to(root).parts):
             continue
         digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()

@@ -37,7 +37,7 @@ class Purpose(IntEnum):
 
 
 def keyed_rng(seed: int, purpose: Purpose, first: int = 0, second: int = 0) -> np.random.Generator:
-    """The generator at the address (seed, purpose, first, second); it is counter-based, so it is cheap to make."""
+    """Make the generator at the address (seed, purpose, first, second); it is counter-based and so cheap to make."""
     if seed < 0:
         raise ValueError(f"a seed must not be negative, got {seed}")
     return np.random.Generator(np.random.Philox(key=[seed, int(purpose)], counter=[0, 0, first, second]))

@@ -21,7 +21,7 @@ class Gpus(NamedTuple):
 
 
 def usable_cpus() -> int:
-    """The number of CPUs: those to which this process may be moved, within the time that its group gets."""
+    """Count the CPUs to which this process may be moved, within the time that its group gets."""
     cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     for folder in group_folders("cpu"):
         quota, period = text_of(folder / "cpu.max").split() or ["max", "0"]
@@ -33,7 +33,7 @@ def usable_cpus() -> int:
 
 
 def usable_memory() -> int:
-    """Bytes of the machine, within the limit of this process's group."""
+    """Count the bytes of the machine, within the limit of this process's group."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     for folder in group_folders("memory"):
         for name in ("memory.max", "memory.limit_in_bytes"):  # of version 2 and 1
@@ -43,17 +43,18 @@ def usable_memory() -> int:
 
 
 def group_folders(controller: str) -> Iterator[Path]:
-    """The folders of this process's control group and of those above it, for one controller."""
+    """Find the folders of this process's control group and of those above it, for parent controller."""
     for line in text_of(OWN_CGROUPS).splitlines() or ["0::/"]:
         _, controllers, path = line.split(":", 2)
         if not controllers or controller in controllers.split(","):
             top = CGROUPS / controllers
             folder = top / path.lstrip("/")
-            yield from (one for one in (folder, *folder.parents) if one == top or top in one.parents)
+            parents = (folder, *folder.parents)
+            yield from (path for path in parents if path == top or top in path.parents)
 
 
 def text_of(path: Path) -> str:
-    """The content of a file, stripped; empty without the file."""
+    """Read the content of a file, stripped; empty without the file."""
     try:
         return path.read_text(encoding="utf-8").strip()
     except OSError:
@@ -61,7 +62,7 @@ def text_of(path: Path) -> str:
 
 
 def usable_gpus(device: str, environment: Mapping[str, str]) -> Gpus:
-    """The GPUs for a device of machine.yaml: those of CUDA_VISIBLE_DEVICES, else all that nvidia-smi lists."""
+    """Find the GPUs for a device of machine.yaml: those of CUDA_VISIBLE_DEVICES, else all that nvidia-smi lists."""
     if device == "cpu":
         return Gpus((), "device: cpu in machine.yaml")
     if device.startswith("cuda:"):
@@ -69,10 +70,10 @@ def usable_gpus(device: str, environment: Mapping[str, str]) -> Gpus:
     if (visible := environment.get("CUDA_VISIBLE_DEVICES")) is not None:
         return Gpus(tuple(filter(None, visible.split(","))), f"CUDA_VISIBLE_DEVICES={visible}")
     try:
-        done = subprocess.run(QUERY_GPUS, capture_output=True, text=True, check=False)
+        result = subprocess.run(QUERY_GPUS, capture_output=True, text=True, check=False)
     except FileNotFoundError:
         return Gpus(())
-    if done.returncode:
-        reason = (done.stdout + done.stderr).strip().splitlines() or [f"exit code {done.returncode}"]
+    if result.returncode:
+        reason = (result.stdout + result.stderr).strip().splitlines() or [f"exit code {result.returncode}"]
         return Gpus((), f"nvidia-smi fails: {reason[0]}")
-    return Gpus(tuple(done.stdout.split()))
+    return Gpus(tuple(result.stdout.split()))

@@ -43,7 +43,7 @@ class Settings(BaseModel):
         return data
 
     def digest(self) -> str:
-        """The sha256 of the values that are not defaults, so that a new setting changes no earlier digest."""
+        """Compute the sha256 of the values that are not defaults, so that a new setting changes no earlier digest."""
         return hashlib.sha256(json.dumps(_chosen(self), sort_keys=True, default=str).encode()).hexdigest()
 
 
@@ -60,7 +60,7 @@ class NamedSettings(Settings):
 
 
 def _chosen(value: Any) -> Any:
-    """The values of settings that are not their defaults, with all names of kinds and families."""
+    """Collect the values of settings that are not their defaults, with all names of kinds and families."""
     if not isinstance(value, Settings):
         return value
     return {
@@ -114,7 +114,7 @@ class EntryOf:
 
 
 def setting_error(keys: tuple[str, ...], message: str, value: object) -> ValidationError:
-    """The error that a validator raises for the value at these keys below the validated settings."""
+    """Make the error that a validator raises for the value at these keys below the validated settings."""
     error = PydanticCustomError("refused", message)
     return ValidationError.from_exception_data(
         "refused", [InitErrorDetails(type=error, loc=keys, input=value)]
@@ -141,7 +141,7 @@ class Merged:
         self.keys_in_file[key] = self.key_of_section = key_in_file
 
     def where(self, keys: list[str]) -> str:
-        """The key in the file of a value of the section, or of a part of one."""
+        """Find the key in the file of a value of the section, or of a part of one."""
         if not keys:
             return self.key_of_section
         return ".".join([self.keys_in_file.get(keys[0], f"{self.home}.{keys[0]}"), *keys[1:]])
@@ -169,11 +169,11 @@ def parse(model: type[T], data: object, where: str | Callable[[list[str]], str])
 
 
 def _misspelling(error: ValidationError) -> dict[str, Any] | None:
-    """An unknown key that resembles a required one beside it, as an error with the right name; None without one."""
-    errors: list[dict[str, Any]] = [dict(part) for part in error.errors()]
-    for unknown in (part for part in errors if part["type"] == "extra_forbidden"):
+    """Find an unknown key that resembles a missing one beside it, as an error with the right name; None without."""
+    errors: list[dict[str, Any]] = [dict(fault) for fault in error.errors()]
+    for unknown in (fault for fault in errors if fault["type"] == "extra_forbidden"):
         parents: tuple[Any, ...] = unknown["loc"][:-1]
-        missing = [part["loc"] for part in errors if part["type"] == "missing"]
+        missing = [fault["loc"] for fault in errors if fault["type"] == "missing"]
         names = [str(loc[-1]) for loc in missing if loc[:-1] == parents]
         if close := get_close_matches(str(unknown["loc"][-1]), names, n=1):
             return unknown | {"type": "missing", "msg": f"unknown key; did you mean {close[0]}?"}

@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 
 def swiglu(width: int, inner: int, generator: "Rng") -> Any:
-    """The paper's SwiGLU."""
+    """Make the paper's SwiGLU."""
     from serrm.models.layers import SwiGLU
 
     return SwiGLU(width, inner, generator)
 
 
 def normed(width: int, inner: int, generator: "Rng") -> Any:
-    """σ(g)·RMSNorm(g·v), which is bounded however large gate and value grow."""
+    """Make σ(g)·RMSNorm(g·v), which is bounded however large gate and value grow."""
     from serrm.models.layers import NormedGate
 
     return NormedGate(width, inner, generator)

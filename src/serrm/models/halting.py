@@ -38,7 +38,7 @@ class HaltingRule(Settings):
         return 0
 
     def signal(self, step: "SupervisionStep") -> "Tensor | None":
-        """The numbers that `halts` reads, on the device, one row per slot.
+        """Compute the numbers that `halts` reads, on the device, one row per slot.
 
         If it returns None, the rule makes no step wait for the GPU.
         """
@@ -55,7 +55,7 @@ class HaltingRule(Settings):
         raise NotImplementedError
 
     def loss(self, step: "SupervisionStep") -> "Tensor | None":
-        """A term to add to each puzzle's loss, of shape `b` as the piece; None for a rule that trains nothing."""
+        """Compute a term to add to each puzzle's loss, of shape `b`; None for a rule that trains nothing."""
         return None
 
 
@@ -69,7 +69,7 @@ class RandomHalting(HaltingRule):
     """`random`: further probability for a solved puzzle; an extension."""
 
     def signal(self, step: "SupervisionStep") -> "Tensor | None":
-        """Which puzzles are solved, where that changes the probability."""
+        """Find the solved puzzles, where they change the probability."""
         return step.is_solved if self.probability_solved > 0 else None
 
     def halts(
@@ -108,7 +108,7 @@ class QLearning(HaltingRule):
         return int(self.bootstrap)
 
     def signal(self, step: "SupervisionStep") -> "Tensor | None":
-        """The halting logits."""
+        """Detach the halting logits."""
         assert step.output.halting is not None, "q_learning needs a model with halting logits"
         return step.output.halting.detach()
 
@@ -126,7 +126,7 @@ class QLearning(HaltingRule):
         return is_ready & (num_steps >= torch.from_numpy(least))
 
     def loss(self, step: "SupervisionStep") -> "Tensor | None":
-        """The loss that teaches the Q head."""
+        """Compute the loss that teaches the Q head."""
         from serrm.models.q_head import q_loss
 
         return q_loss(step, bootstrap=self.bootstrap)

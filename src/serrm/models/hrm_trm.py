@@ -46,7 +46,7 @@ class TokenSequence(recurrence.InputEmbedding):
         self.learn_positions(self.encoding, sizes.num_positions, settings.width, generator)
 
     def state_shape(self, num_puzzles: int, num_positions: int, num_symbols: int) -> tuple[int, ...]:
-        """B, P + I, D; smaller alphabets use the first of the learned tokens, larger ones have none."""
+        """Give B, P + I, D; smaller alphabets use the first of the learned tokens, larger ones have none."""
         if num_symbols > len(self.tokens):
             raise recurrence.CannotExtrapolate(
                 f"symbol embeddings are learned for {len(self.tokens)} tokens, the task has {num_symbols}"
@@ -62,16 +62,17 @@ class TokenSequence(recurrence.InputEmbedding):
     ) -> tuple[Float[Tensor, "B S D"], layers.Rotation | None]:
         width, prefix = self.settings.width, self.settings.prefix
         grid = nn.functional.embedding(tokens, self.tokens)
-        before = grid.new_zeros(grid.shape[0], prefix * width)
+        prefix_vectors = grid.new_zeros(grid.shape[0], prefix * width)
         if task_vectors is not None:
-            before = nn.functional.pad(task_vectors, (0, prefix * width - task_vectors.shape[1]))
-        embedding = math.sqrt(width) * torch.cat([before.view(grid.shape[0], prefix, width), grid], dim=1)
+            prefix_vectors = nn.functional.pad(task_vectors, (0, prefix * width - task_vectors.shape[1]))
+        prefix_vectors = prefix_vectors.view(grid.shape[0], prefix, width)
+        embedding = math.sqrt(width) * torch.cat([prefix_vectors, grid], dim=1)
         if self.positions is not None:  # the learned ones
             embedding = embedding + nn.functional.pad(self.positions(), (0, 0, prefix, 0))
         return embedding.to(state.dtype), self.rotation(tokens.shape[1], tokens.device)
 
     def rotation(self, num_positions: int, device: torch.device) -> layers.Rotation | None:
-        """Rotary table of prefix and grid.
+        """Make the rotary table of prefix and grid.
 
         In 1-D the prefix takes the positions 0…P-1; in 2-D it is not rotated. SHIFTED is the published code's fault: it
         rotates the first I positions of the state like the grid, although the first P are the prefix;

@@ -32,7 +32,7 @@ Rng = torch.Generator | None  # None means zeros, for weights that are then repl
 
 
 def truncated_normal(*shape: int, std: float, generator: Rng = None) -> Float[Tensor, "..."]:
-    """A float32 tensor of truncated normal numbers (at two sigma) whose std *after* truncation is `std`.
+    """Draw a float32 tensor of truncated normal numbers (at two sigma) whose std *after* truncation is `std`.
 
     Quantiles of uniform numbers are computed in float64 and then rounded: the same numbers on every computer.
     """
@@ -45,19 +45,19 @@ def truncated_normal(*shape: int, std: float, generator: Rng = None) -> Float[Te
 
 
 def linear_weight(num_out: int, num_in: int, generator: Rng) -> nn.Parameter:
-    """A weight (num_out, num_in) with std 1/√fan_in."""
+    """Draw a weight (num_out, num_in) with std 1/√fan_in."""
     return nn.Parameter(truncated_normal(num_out, num_in, std=1 / math.sqrt(num_in), generator=generator))
 
 
 def linear(
     x: Float[Tensor, "... num_in"], weight: Float[Tensor, "num_out num_in"]
 ) -> Float[Tensor, "... num_out"]:
-    """x·Wᵀ in the dtype of x."""
+    """Compute x·Wᵀ in the dtype of x."""
     return F.linear(x, weight.to(x.dtype))
 
 
 def rms_norm(x: Features) -> Features:
-    """Root-mean-square norm over the last axis, without gain, computed in float32."""
+    """Divide by the root mean square over the last axis, without gain, in float32."""
     wide = x.float()
     return (wide * torch.rsqrt(wide.square().mean(-1, keepdim=True) + NORM_EPS)).to(x.dtype)
 
@@ -127,7 +127,7 @@ class Attention(nn.Module):
 
 
 def attend(query: Heads, key: Heads, value: Heads, *, dropout: float = 0.0) -> Heads:
-    """Scaled dot-product attention of N independent sequences."""
+    """Compute scaled dot-product attention of N independent sequences."""
     return F.scaled_dot_product_attention(query, key, value, dropout_p=dropout)
 
 
@@ -142,7 +142,7 @@ def in_pairs(weight: Float[Tensor, "Hd D"], head_dim: int) -> Float[Tensor, "Hd 
 
 
 def rotate(x: Float[Tensor, "... S H d"], rotation: Rotation) -> Float[Tensor, "... S H d"]:
-    """Rotary positions: neighbouring features, as the complex number x₁ + i·x₂, times e^{iθ} of their position."""
+    """Multiply neighbouring features, as the complex number x₁ + i·x₂, by e^{iθ} of their position."""
     cos, sin = (table[:, None] for table in rotation)
     pairs = x.float().unflatten(-1, (-1, 2))
     if torch.compiler.is_compiling():  # in real numbers, as torch.compile has no complex ones

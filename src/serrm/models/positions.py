@@ -38,7 +38,7 @@ class PositionalEncoding(NamedTuple):
 
 
 def learned(num_positions: int, width: int, generator: "Rng") -> Any:
-    """A module with a learned vector for each of the positions that the model is trained on. (Not in the paper.)"""
+    """Make a module with a learned vector for each position that the model is trained on. (Not in the paper.)"""
     from torch import Tensor, nn
 
     from serrm.models.layers import truncated_normal

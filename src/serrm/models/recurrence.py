@@ -52,7 +52,7 @@ class Schedule:
 
 
 def one_state_schedule(h_cycles: int, l_cycles: int) -> Schedule:
-    """The schedule of SE-RRM, h cycles of l updates, each with the embedding; the last h cycle carries gradient."""
+    """Make the schedule of SE-RRM, h cycles of l updates with the embedding; the last h cycle carries gradient."""
     return Schedule((Update("block", target=0),) * (h_cycles * l_cycles), num_with_gradient=l_cycles)
 
 
@@ -63,7 +63,7 @@ def two_state_schedule(
     high: str = "block",
     num_with_gradient: int | None = None,
 ) -> Schedule:
-    """The schedule of HRM and TRM, h cycles: z_L takes z_H and the embedding l times, then z_H takes z_L.
+    """Make the schedule of HRM and TRM, h cycles: z_L takes z_H and the embedding l times, then z_H takes z_L.
 
     `low` and `high` name the networks of z_L and z_H. By default the whole last h cycle carries gradient, as in TRM.
     """
@@ -159,13 +159,13 @@ class InputEmbedding(nn.Module, ABC):
 
     @abstractmethod
     def state_shape(self, num_puzzles: int, num_positions: int, num_symbols: int) -> tuple[int, ...]:
-        """Shape of a recurrent state; raises CannotExtrapolate for a size that the model cannot take."""
+        """Compute the shape of a recurrent state. CannotExtrapolate for a size that the model cannot take."""
 
     @abstractmethod
     def forward(
         self, state: Tensor, tokens: Tokens, task_vectors: TaskVectors | None
     ) -> tuple[Tensor, Rotation | None]:
-        """The embedding, in shape and dtype of the state, and the rotary table of its positions."""
+        """Embed the input, in shape and dtype of the state; returns the rotary table of its positions too."""
 
     def permuted(self, task_vectors: TaskVectors, permutation: Int[Tensor, " symbols"]) -> TaskVectors:
         """Task vectors for the same puzzles with symbol k replaced by permutation[k]; unchanged here."""
@@ -214,7 +214,7 @@ class RecurrentModel(nn.Module):
         dtype: torch.dtype = torch.float32,
         first: int = 0,
     ) -> State:
-        """The state before the first supervision step, in the dtype all arithmetic will have.
+        """Make the state before the first supervision step, in the dtype all arithmetic will have.
 
         Each part is `B S D` or `B S K D`; of a model with R starts per puzzle `B R S D` or `B R S K D`. `first` is the
         number of the first puzzle, by which `start_noise` is drawn.
@@ -236,11 +236,11 @@ class RecurrentModel(nn.Module):
         return tuple(vector.to(dtype).expand(shape).contiguous() for vector in vectors)
 
     def task_vectors(self, task_types: Int[Tensor, " B"]) -> TaskVectors | None:
-        """The rows of the task-type table for a batch, None for a model without one."""
+        """Select the rows of the task-type table for a batch, None for a model without one."""
         return None if self.task_types is None else self.task_types[task_types]
 
     def forward(self, state: State, tokens: Tokens, task_vectors: TaskVectors | None = None) -> StepOutput:
-        """One deep-supervision step on a batch; several starts of a puzzle go through it as further rows."""
+        """Take one deep-supervision step on a batch; several starts of a puzzle go through it as further rows."""
         num_starts = self.num_starts
         if num_starts > 1:
             state, tokens = (
@@ -264,7 +264,7 @@ class RecurrentModel(nn.Module):
         return output if num_starts == 1 else self._most_certain(output)
 
     def _most_certain(self, output: StepOutput) -> StepOutput:
-        """The output of each puzzle's most certain start: the one with the largest mean probability of its symbols."""
+        """Select each puzzle's most certain start, the one with the largest mean probability of its symbols."""
         rows_of = partial(Tensor.unflatten, dim=0, sizes=(-1, self.num_starts))
         logits = rows_of(output.logits)
         best = logits.detach().double().softmax(-1).amax(-1).mean(-1).argmax(1)
@@ -273,11 +273,11 @@ class RecurrentModel(nn.Module):
         return StepOutput(tuple(map(rows_of, output.state)), logits[rows, best], halting, starts=logits)
 
     def _updated(self, update: Update, state: State, embedding: Tensor, rotation: Rotation | None) -> State:
-        """The states after one update (equation 2)."""
-        parts = [state[source] for source in update.sources]
+        """Compute the states after one update (equation 2)."""
+        terms = [state[source] for source in update.sources]
         if update.has_embedding:
-            parts.append(embedding)
-        new = self.networks[update.network](state[update.target], sum(parts[1:], parts[0]), rotation)
+            terms.append(embedding)
+        new = self.networks[update.network](state[update.target], sum(terms[1:], terms[0]), rotation)
         return (*state[: update.target], new, *state[update.target + 1 :])
 
 
@@ -305,13 +305,13 @@ class SupervisionStep:
 
 
 def num_parameters(model: RecurrentModel, *, with_task_types: bool = False) -> int:
-    """Learned numbers, without or with the task-type table (a buffer, which no count of parameters shows)."""
+    """Count the learned numbers, without or with the task-type table, a buffer that no count of parameters shows."""
     table = model.task_types.numel() if with_task_types and model.task_types is not None else 0
     return table + sum(parameter.numel() for parameter in model.parameters())
 
 
 def trained_parameters(model: RecurrentModel) -> list[Tensor]:
-    """The parameters that an optimiser updates, in the order of the model.
+    """Collect the parameters that an optimiser updates, in the order of the model.
 
     Empty ones, such as SE-RRM's registers where it has none, are left out.
     """

@@ -52,7 +52,7 @@ class SymbolPlanes(recurrence.InputEmbedding):
         return num_planes
 
     def state_shape(self, num_puzzles: int, num_positions: int, num_symbols: int) -> tuple[int, ...]:
-        """B, I with registers, K, D."""
+        """Give B, I with registers, K, D."""
         self.check_positions(self.encoding, num_positions, self.settings.head_dim)
         length = num_positions + self.settings.registers
         return num_puzzles, length, self.num_planes(num_symbols), self.settings.width
@@ -83,11 +83,11 @@ class SymbolPlanes(recurrence.InputEmbedding):
         """Move the numbers of symbol k to the plane of permutation[k]."""
         sources = (permutation[self.first_plane_token :] - self.first_plane_token).argsort()
         num_shared = self.settings.width if self.settings.task_types == "factored" else 0
-        by_plane = task_vectors[:, num_shared:].unflatten(1, (len(sources), -1))
-        return torch.cat([task_vectors[:, :num_shared], by_plane[:, sources].flatten(1)], dim=1)
+        planes = task_vectors[:, num_shared:].unflatten(1, (len(sources), -1))
+        return torch.cat([task_vectors[:, :num_shared], planes[:, sources].flatten(1)], dim=1)
 
     def rotation(self, num_positions: int, device: torch.device) -> layers.Rotation | None:
-        """Rotary table of the grid; registers follow it and are not rotated."""
+        """Make the rotary table of the grid; registers follow it and are not rotated."""
         settings = self.settings
         return layers.rotation_table(
             self.encoding.angles,
@@ -109,8 +109,8 @@ class SymbolPlanes(recurrence.InputEmbedding):
         width = self.settings.width
         if self.settings.task_types == "full":
             return vectors.reshape(vectors.shape[0], 1, num_planes, width)
-        by_feature, by_symbol = vectors[:, :width], vectors[:, width:]
-        return by_feature[:, None, None, :] + by_symbol[:, None, :, None]
+        features, symbols = vectors[:, :width], vectors[:, width:]
+        return features[:, None, None, :] + symbols[:, None, :, None]
 
 
 class PlaneReadout(nn.Module):
@@ -136,7 +136,7 @@ class PlaneReadout(nn.Module):
 def build_se_rrm(
     settings: "SeRrmSettings", sizes: ModelSizes, generator: layers.Rng = None
 ) -> recurrence.RecurrentModel:
-    """An SE-RRM for an alphabet and any number of positions, unless these are learned.
+    """Build an SE-RRM for an alphabet and any number of positions, unless these are learned.
 
     Tied weights also take any other alphabet with the same number of special symbols.
     """
@@ -178,7 +178,7 @@ def _layer(settings: "SeRrmSettings", sizes: ModelSizes, generator: layers.Rng) 
 def _initial_task_types(
     settings: "SeRrmSettings", sizes: ModelSizes, generator: layers.Rng
 ) -> Float[Tensor, "T W"] | None:
-    """The task-type table: D·K numbers per task (full) or D + K (factored), None without task types.
+    """Make the task-type table: D·K numbers per task (full) or D + K (factored), None without task types.
 
     A full table begins with one vector per task with std 1/√D, the same for all symbols, so training starts
     symbol-equivariant. A factored one begins with zeros.

@@ -56,7 +56,7 @@ class SeRrmSettings(FamilySettings):
         return num_symbols - self.first_plane_token(num_special)
 
     def first_plane_token(self, num_special: int) -> int:
-        """The token of the first plane: 0, or the first usual symbol where only these have planes."""
+        """Return the token of the first plane: 0, or the first usual symbol where only these have planes."""
         return num_special if self.planes == "usual" else 0
 
     @model_validator(mode="after")
@@ -69,18 +69,18 @@ class SeRrmSettings(FamilySettings):
         """True unless the settings say that there are none."""
         return self.task_types != "none"
 
-    def misfit(self, special: tuple[int, ...], in_answers: tuple[int, ...] = ()) -> str:
+    def misfit(self, special: tuple[int, ...], answer_tokens: tuple[int, ...] = ()) -> str:
         """Planes of usual symbols, and tied symbols, need the special tokens to be the first ones.
 
         A special token without a plane is never predicted, so the loss of an answer that holds one is infinite.
         """
         are_first = special == tuple(range(len(special)))
-        if self.planes == "usual" and (in_answers or not are_first):
+        if self.planes == "usual" and (answer_tokens or not are_first):
             return "planes"
         return "symbols" if self.symbols == "tied" and not are_first else ""
 
     def build(self, sizes: ModelSizes, generator: "Rng") -> "RecurrentModel":
-        """An SE-RRM (`serrm.models.se_rrm`)."""
+        """Build an SE-RRM (`serrm.models.se_rrm`)."""
         from serrm.models.se_rrm import build_se_rrm
 
         return build_se_rrm(self, sizes, generator)

@@ -54,11 +54,11 @@ class FamilySettings(Settings):
     """Grid size, in positions, for which attention scores are not rescaled; with null they never are; an extension."""
 
     def swiglu_width(self, width: int) -> int:
-        """The inner width of a SwiGLU over `width` features: round(expansion·D·2/3), rounded up to the multiple."""
+        """Compute the inner width of a SwiGLU over D features: round(expansion·D·2/3), rounded up to the multiple."""
         return -(-round(self.expansion * width * 2 / 3) // self.swiglu_multiple) * self.swiglu_multiple
 
     def score_scale(self, num_positions: int) -> float:
-        """The factor of attention scores over positions: log I / log(standard length).
+        """Compute the factor of attention scores over positions: log I / log(standard length).
 
         The weight that a softmax gives to one of I positions falls as I grows, unless scores grow as log I.
         """
@@ -74,10 +74,10 @@ class FamilySettings(Settings):
         """True if the model has a table of task types, which has its own learning rate."""
         return True
 
-    def misfit(self, special: tuple[int, ...], in_answers: tuple[int, ...] = ()) -> str:
-        """The setting that does not fit an alphabet with these special tokens; empty if all do.
+    def misfit(self, special: tuple[int, ...], answer_tokens: tuple[int, ...] = ()) -> str:
+        """Find the setting that does not fit an alphabet with these special tokens; empty if all do.
 
-        `in_answers` are those special tokens that answers hold.
+        `answer_tokens` are those special tokens that answers hold.
         """
         return ""
 

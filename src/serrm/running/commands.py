@@ -16,7 +16,7 @@ GRACE: Final = 0.5  # seconds in which a signal to all processes ends DVC
 
 
 def environment_of(root: Path) -> dict[str, str]:
-    """The environment in which DVC starts stages with this Python and the project's own code."""
+    """Make the environment in which DVC starts stages with this Python and the project's own code."""
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONSAFEPATH"}
     paths = {"PATH": Path(sys.executable).parent, "PYTHONPATH": root / "src"}
     for name, first in paths.items():

@@ -48,7 +48,7 @@ class Share(NamedTuple):
     """Of machine.yaml."""
 
     def __str__(self) -> str:
-        """What was counted, such as "2 CPUs, 8 GB of memory, 0 GPUs: 2 runs at a time"."""
+        """Describe what was counted, such as "2 CPUs, 8 GB of memory, 0 GPUs: 2 runs at a time"."""
         remark = f" ({self.gpus.remark})" if self.gpus.remark else ""
         counts = (
             f"{self.cpus} CPUs, {self.memory / 1e9:.0f} GB of memory, {len(self.gpus.names)} GPUs{remark}"
@@ -61,7 +61,7 @@ class Share(NamedTuple):
         return self.jobs > 1 and not self.gpus.names and "OMP_NUM_THREADS" not in os.environ
 
     def environment(self, root: Path) -> dict[str, str]:
-        """The environment of every run: its number of threads, unless one is set or a run has the whole machine."""
+        """Make the environment of every run, with its number of threads unless one is set or it has the machine."""
         environment = environment_of(root)
         if self.jobs > 1:
             threads = max(1, self.cpus // self.jobs) if self.gpus.names else 1
@@ -69,7 +69,7 @@ class Share(NamedTuple):
         return environment
 
     def gpu(self, slot: int) -> dict[str, str]:
-        """The variable with the GPU of one of the runs at a time, if machine.yaml names none."""
+        """Name the GPU of one of the runs at a time, if machine.yaml names none."""
         if self.jobs == 1 or not self.gpus.names or ":" in self.device:
             return {}
         return {"CUDA_VISIBLE_DEVICES": self.gpus.names[slot % len(self.gpus.names)]}
@@ -79,8 +79,8 @@ def share_of(root: Path, jobs: int | None) -> Share:
     """Count what this process may use, and choose the number of runs at a time unless it is given."""
     device, cpus, memory = read_execution(root).device, usable_cpus(), usable_memory()
     gpus = usable_gpus(device, os.environ)
-    by_memory = max(1, memory // BYTES_PER_RUN)
-    return Share(jobs or len(gpus.names) or min(cpus, by_memory), cpus, memory, gpus, device)
+    most_jobs = max(1, memory // BYTES_PER_RUN)
+    return Share(jobs or len(gpus.names) or min(cpus, most_jobs), cpus, memory, gpus, device)
 
 
 class Pipeline:
@@ -113,37 +113,38 @@ class Pipeline:
 
         Runs that start from another run's weights come in a later round.
         """
-        own_runs = f"{self.params.profile}/runs/"
-        has_rounds = any(run.init.startswith(own_runs) for run in self.params.runs.values())
+        runs_folder = f"{self.params.profile}/runs/"
+        has_rounds = any(run.init.startswith(runs_folder) for run in self.params.runs.values())
         while runs := self.serrm("forecast", "--ready", "--jobs", str(self.share.jobs)).split():
             self.threads.unlink(missing_ok=True)
-            ended = list[bool]()
+            outcomes = list[bool]()
             with ThreadPoolExecutor(self.share.jobs) as pool:
-                list(pool.map(partial(self._train_and_score_run, ended, len(runs)), runs))
-            if not all(ended) or not has_rounds:
-                return all(ended)
+                list(pool.map(partial(self._train_and_score_run, outcomes, len(runs)), runs))
+            if not all(outcomes) or not has_rounds:
+                return all(outcomes)
         return True
 
-    def _train_and_score_run(self, ended: list[bool], num_runs: int, run: str) -> None:
-        """Do one run, print its score, and let the last runs share the CPUs of those that have ended."""
+    def _train_and_score_run(self, outcomes: list[bool], num_runs: int, run: str) -> None:
+        """Do one run, print its score, and let the last runs share the CPUs of those that have outcomes."""
         slot, start = self.slots.get(), time.monotonic()
         environment = {**self.environment, **self.share.gpu(slot)}
         if self.share.shares_cpus:
             environment["THREADS_FILE"] = str(self.threads)
         code = self.commands.repro(environment, "-s", f"train@{run}", f"evaluate@{run}")
         self.slots.put(slot)
-        ended.append(code == 0)
+        outcomes.append(code == 0)
         line = f"{run}: not finished"
         if code == 0:
             line = score_line(read_evaluation(self.layout.scores / f"{run}.json"), time.monotonic() - start)
-        print_line(f"[{len(ended)}/{num_runs}] {line}")
-        left = num_runs - len(ended)
-        if 0 < left < self.share.jobs:  # a training takes this number of threads at its next line of the log
-            write_whole(self.threads, str(self.share.cpus // left))
+        print_line(f"[{len(outcomes)}/{num_runs}] {line}")
+        num_left = num_runs - len(outcomes)
+        # A training takes this number of threads at its next line of the log.
+        if 0 < num_left < self.share.jobs:
+            write_whole(self.threads, str(self.share.cpus // num_left))
 
     def serrm(self, *arguments: str) -> str:
-        """The output of a command of `serrm`, in a process of its own that gives its memory back."""
-        done = subprocess.run(
+        """Run a command of `serrm` in a process of its own, which gives its memory back; returns its output."""
+        result = subprocess.run(
             [sys.executable, "-m", "serrm.cli", *arguments],
             cwd=self.layout.root,
             env=self.environment,
@@ -151,9 +152,9 @@ class Pipeline:
             text=True,
             check=False,
         )
-        if done.returncode:
-            raise ValueError(f"serrm {' '.join(arguments)}: exit code {done.returncode}")
-        return done.stdout
+        if result.returncode:
+            raise ValueError(f"serrm {' '.join(arguments)}: exit code {result.returncode}")
+        return result.stdout
 
     def run(self) -> int:
         """Run all stages; returns the exit code."""

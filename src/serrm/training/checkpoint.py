@@ -137,13 +137,13 @@ def check(checkpoint: Path) -> None:
 
 
 def misfit_of(error: RuntimeError) -> str:
-    """The first weight that is missing, unknown or of another shape, by an error of a model's `load_state_dict`."""
+    """Find the first weight that is missing, unknown or of another shape, by an error of `load_state_dict`."""
     title_and_first = str(error).splitlines()[:2]  # the first weight is on the second line, if there is one
     return title_and_first[-1].strip()
 
 
 def read_weights(checkpoint: Path) -> dict[str, Tensor]:
-    """The EMA weights of a checkpoint. ValueError if there is none."""
+    """Read the EMA weights of a checkpoint. ValueError if there is none."""
     return load_file(_existing_file(checkpoint, MODEL))
 
 
@@ -170,7 +170,7 @@ def read_training_state(checkpoint: Path, device: torch.device) -> dict[str, Any
 
 
 def latest(folder: Path) -> Path | None:
-    """The newest checkpoint in a scratch folder."""
+    """Find the newest checkpoint in a scratch folder."""
     return max(folder.glob("step_*"), default=None)
 
 

@@ -11,7 +11,7 @@ PAD = 0  # label of a position that is not scored
 
 
 def mean_over_labels(losses: Float[Tensor, "B I"], targets: Int[Tensor, "B I"]) -> Float[Tensor, " B"]:
-    """The mean of the losses of a puzzle's labelled positions."""
+    """Average the losses of a puzzle's labelled positions."""
     is_labelled = targets != PAD
     return torch.where(is_labelled, losses, 0).sum(1) / is_labelled.sum(1).clamp(min=1)
 
@@ -24,7 +24,7 @@ def stablemax(logits: Float[Tensor, "... K"]) -> Float[Tensor, "... K"]:
 def stablemax_cross_entropy(
     logits: Float[Tensor, "B I K"], targets: Int[Tensor, "B I"]
 ) -> Float[Tensor, " B"]:
-    """Loss per puzzle: −log of the target's stablemax probability, averaged over the labelled positions.
+    """Compute the loss per puzzle, −log of the target's stablemax probability, averaged over the labelled positions.
 
     It is accurate to a few units in the last place in float32: with s_t the target's weight and r the sum of the
     others, −log(s_t/(s_t + r)) = log1p(r/s_t) subtracts nothing.

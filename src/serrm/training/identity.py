@@ -49,7 +49,7 @@ class Identity(Settings):
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
     def differences(self, other: "Identity") -> list[str]:
-        """The names of the parts in which two identities differ."""
+        """Name the parts in which two identities differ."""
         names = ("settings", "data", "code", "arithmetic")
         return [name for name in names if getattr(self, name) != getattr(other, name)]
 
@@ -74,17 +74,17 @@ def unfinished_trainings(scratch: Path) -> Iterator[Unfinished]:
 def lock_folder(folder: Path) -> TextIO:
     """Lock a scratch folder until the file that is returned is closed. ValueError if another process has the lock."""
     try:
-        held = lock(folder / LOCK)
+        file = lock(folder / LOCK)
     except NoLocks as error:
         log.warning("not locked against other processes: %s", error)
         return (folder / LOCK).open("a", encoding="utf-8")
-    if held is None:
+    if file is None:
         raise ValueError(f"{folder}: another process trains here")
-    return held
+    return file
 
 
 def weights_sha256(checkpoint: Path) -> str:
-    """The sha256 of a checkpoint's weights as SHA256SUMS has it. ValueError if it is not there."""
+    """Find the sha256 of a checkpoint's weights as SHA256SUMS has it. ValueError if it is not there."""
     for line in existing(checkpoint / SUMS).read_text().splitlines():
         digest, _, name = line.partition("  ")
         if name == MODEL:

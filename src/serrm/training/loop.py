@@ -215,7 +215,7 @@ class Trainer:
         )
 
     def _with_noise(self, piece: Piece) -> State:
-        """The state of a piece with normal numbers of its slots and supervision step added to each part."""
+        """Add normal numbers of a piece's slots and supervision step to each part of its state."""
         slots, shape = range(piece.first, piece.first + len(piece.tokens)), piece.state[0].shape[1:]
         draws = normal_numbers(
             self.seed, Purpose.NOISE, slots, self.num_supervision_steps, (len(piece.state), *shape)
@@ -227,7 +227,7 @@ class Trainer:
         )
 
     def _weighted(self, losses: Float[Tensor, " b"], num_steps: Int[Tensor, " b"]) -> Float[Tensor, " b"]:
-        """The loss of each puzzle, with the weight of the number of its supervision step."""
+        """Weigh the loss of each puzzle by the number of its supervision step."""
         if self.settings.step_weight == 1:
             return losses
         weights = self.settings.step_weight ** (num_steps - 1).double()
@@ -307,13 +307,13 @@ class Trainer:
                     mean.copy_(mean.bfloat16())
 
     def ema_weights(self) -> dict[str, Tensor]:
-        """The state dict with the EMA in place of the raw parameters, for evaluation and sharing."""
+        """Make the state dict with the EMA in place of the raw parameters, for evaluation and sharing."""
         means = {id(p): mean for p, mean in zip(self.parameters, self.ema, strict=True)}
         named = self.model.state_dict(keep_vars=True)
         return {name: means.get(id(value), value).detach() for name, value in named.items()}
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything needed to resume, as tensors and plain types, which does not depend on the number of processes.
+        """Collect all that a resume needs, as tensors and plain types; it does not depend on the number of processes.
 
         All processes have to call it together.
         """
@@ -371,7 +371,7 @@ class Trainer:
 
 
 def solved(logits: Float[Tensor, "B I K"], targets: Int[Tensor, "B I"]) -> Bool[Tensor, " B"]:
-    """True for puzzles whose labelled positions are all right."""
+    """Find the puzzles whose labelled positions are all right."""
     return ((logits.argmax(-1) == targets) | (targets == PAD)).all(1)
 
 

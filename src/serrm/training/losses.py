@@ -21,18 +21,18 @@ class LossSettings(NamedSettings):
     """Settings of a loss, an entry of LOSSES, and its functions of logits."""
 
     def losses(self, step: "SupervisionStep") -> "Tensor":
-        """The loss of each puzzle, `b`, of a supervision step with logits `b I K` and targets `b I`.
+        """Compute the loss of each puzzle, `b`, of a supervision step with logits `b I K` and targets `b I`.
 
         Positions with target 0 do not count.
         """
         raise NotImplementedError
 
     def probabilities(self, logits: "Tensor") -> "Tensor":
-        """The probabilities of the symbols, `... K`, which weigh guesses."""
+        """Compute the probabilities of the symbols, `... K`, which weigh guesses."""
         raise NotImplementedError
 
     def certainty(self, logits: "Tensor") -> "Tensor":
-        """The certainty of each cell's prediction, `...`, which orders equal votes and marks uncertain cells."""
+        """Compute the certainty of each cell, `...`, which orders equal votes and marks uncertain cells."""
         return self.probabilities(logits).amax(-1)
 
 
@@ -43,14 +43,14 @@ class StablemaxProbabilities(LossSettings):
     """
 
     def probabilities(self, logits: "Tensor") -> "Tensor":
-        """The stablemax weights, normalised."""
+        """Normalise the stablemax weights."""
         from serrm.training.cross_entropy import stablemax
 
         weights = stablemax(logits.float())
         return weights / weights.sum(-1, keepdim=True)
 
     def certainty(self, logits: "Tensor") -> "Tensor":
-        """The largest softmax probability.
+        """Compute the largest softmax probability.
 
         It is rounded from float64, so that the bits do not depend on the processor
         (docs/decisions/022-same-numbers.md).
@@ -64,7 +64,7 @@ class Stablemax(StablemaxProbabilities):
     kind: Literal["stablemax"] = "stablemax"
 
     def losses(self, step: "SupervisionStep") -> "Tensor":
-        """−log of the target's stablemax probability, averaged over the labelled positions."""
+        """Compute −log of the target's stablemax probability, averaged over the labelled positions."""
         from serrm.training.cross_entropy import stablemax_cross_entropy
 
         return stablemax_cross_entropy(step.output.logits, step.targets)
@@ -79,7 +79,7 @@ class Winner(StablemaxProbabilities):
     kind: Literal["winner"] = "winner"
 
     def losses(self, step: "SupervisionStep") -> "Tensor":
-        """The least stablemax cross-entropy of a puzzle's starts."""
+        """Compute the least stablemax cross-entropy of a puzzle's starts."""
         from serrm.training.cross_entropy import stablemax_cross_entropy
 
         starts = step.output.logits[:, None] if step.output.starts is None else step.output.starts
@@ -98,7 +98,7 @@ class Elimination(LossSettings):
     """`elimination`: weight of the softmax cross-entropy that is added."""
 
     def losses(self, step: "SupervisionStep") -> "Tensor":
-        """The binary cross-entropy of each symbol, averaged over symbols that can be predicted and labelled cells."""
+        """Average the binary cross-entropy over the symbols that can be predicted and the labelled cells."""
         import torch
         from torch.nn import functional
 
@@ -113,9 +113,9 @@ class Elimination(LossSettings):
         return mean_over_labels((means + self.cross_entropy * whole).float(), targets)
 
     def probabilities(self, logits: "Tensor") -> "Tensor":
-        """The sigmoids of the logits, normalised."""
-        kept = logits.double().sigmoid()
-        return (kept / kept.sum(-1, keepdim=True)).float()
+        """Normalise the sigmoids of the logits."""
+        sigmoids = logits.double().sigmoid()
+        return (sigmoids / sigmoids.sum(-1, keepdim=True)).float()
 
 
 class Softmax(LossSettings):
@@ -129,7 +129,7 @@ class Softmax(LossSettings):
     """`softmax`: share of a label that is spread evenly over the symbols that the model can predict."""
 
     def losses(self, step: "SupervisionStep") -> "Tensor":
-        """−log of the target's softmax probability, averaged over the labelled positions; labels may be smoothed."""
+        """Compute −log of the target's softmax probability, averaged over labelled positions, with smoothed labels."""
         import torch
         from torch.nn import functional
 
@@ -145,7 +145,7 @@ class Softmax(LossSettings):
         return mean_over_labels(losses.float(), targets)
 
     def probabilities(self, logits: "Tensor") -> "Tensor":
-        """The softmax of the logits."""
+        """Compute the softmax of the logits."""
         return logits.double().softmax(-1).float()
 
 

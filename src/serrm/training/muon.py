@@ -41,8 +41,8 @@ class Muon(torch.optim.Optimizer):
     def step(self, closure: None = None) -> None:  # type: ignore[override]
         """Update every matrix that has a gradient."""
         for group in self.param_groups:
-            with_gradient = [p for p in group["params"] if p.grad is not None]
-            for matrices in together(with_gradient, is_native=self.is_native):
+            parameters = [p for p in group["params"] if p.grad is not None]
+            for matrices in together(parameters, is_native=self.is_native):
                 momenta = [self._momentum(p, group["momentum"]) for p in matrices]
                 for p, update in zip(matrices, self._orthogonalised(momenta), strict=True):
                     p.mul_(1 - group["lr"] * group["weight_decay"])
@@ -64,7 +64,7 @@ class Muon(torch.optim.Optimizer):
 
 
 def together(matrices: Sequence[Tensor], *, is_native: bool) -> list[list[Tensor]]:
-    """The matrices in groups whose products can be computed at once: those of one shape where PyTorch multiplies.
+    """Group the matrices whose products can be computed at once: those of one shape where PyTorch multiplies.
 
     A GPU takes as long to start a product as to compute one. A native kernel multiplies one matrix at a time.
     """
@@ -76,7 +76,7 @@ def together(matrices: Sequence[Tensor], *, is_native: bool) -> list[list[Tensor
 
 
 def orthogonalised(matrix: Float[Tensor, "*b m n"], *, is_native: bool = False) -> Float[Tensor, "*b m n"]:
-    """The matrix, or several of one shape, with all singular values brought near 1.
+    """Bring all singular values of a matrix, or of several of one shape, near 1.
 
     By five Newton-Schulz steps of degree 5 (Jordan 2024). If `is_native`, the native kernels multiply where they can;
     then there is one matrix.
@@ -128,7 +128,7 @@ class MuonAtan2:
             optimizer.zero_grad()
 
     def state_dict(self) -> dict[str, Any]:
-        """The state of each optimiser by its name."""
+        """Collect the state of each optimiser by its name."""
         return {name: optimizer.state_dict() for name, optimizer in self.optimizers.items()}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
@@ -138,12 +138,12 @@ class MuonAtan2:
 
 
 def matrices_of(model: RecurrentModel) -> list[Tensor]:
-    """The matrices of the networks, which Muon updates."""
+    """Collect the matrices of the networks, which Muon updates."""
     return [p for p in model.networks.parameters() if p.ndim == 2]
 
 
 def newton_schulz_flops(num_rows: int, num_columns: int) -> int:
-    """FLOPs of the matrix products of `orthogonalised`: per step two with the matrix, and the square of its Gram
+    """Count the FLOPs of the products of `orthogonalised`: per step two with the matrix, and the square of its Gram
     matrix."""
     short, long = sorted((num_rows, num_columns))
     return NEWTON_SCHULZ_STEPS * (2 * 2 * short**2 * long + 2 * short**3)

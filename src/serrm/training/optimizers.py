@@ -20,14 +20,14 @@ class OptimizerSettings(NamedSettings):
     """Settings of an optimiser, an entry of OPTIMIZERS, and its construction."""
 
     def build(self, model: "RecurrentModel", train: "TrainSettings") -> Any:
-        """A torch.optim.Optimizer, or an object with its `param_groups`, `step`, `zero_grad` and state dicts.
+        """Build a torch.optim.Optimizer, or an object with its `param_groups`, `step`, `zero_grad` and state dicts.
 
         The training loop sets the learning rate before every step.
         """
         raise NotImplementedError
 
     def product_flops(self, model: "RecurrentModel") -> int:
-        """FLOPs of the matrix products of one step, two per multiply-add; 0 if there are none."""
+        """Count the FLOPs of the matrix products of one step, two per multiply-add; 0 if there are none."""
         return 0
 
 
@@ -37,7 +37,7 @@ class AdamAtan2Settings(OptimizerSettings):
     kind: Literal["adam_atan2"] = "adam_atan2"
 
     def build(self, model: "RecurrentModel", train: "TrainSettings") -> Any:
-        """An Adam-atan2 whose moments decay by the `betas` of the training."""
+        """Build an Adam-atan2 whose moments decay by the `betas` of the training."""
         from serrm.training.adam_atan2 import build_adam_atan2
 
         return build_adam_atan2(model, train.betas, train.weight_decay)
@@ -49,13 +49,13 @@ class MuonSettings(OptimizerSettings):
     kind: Literal["muon"] = "muon"
 
     def build(self, model: "RecurrentModel", train: "TrainSettings") -> Any:
-        """A Muon with an Adam-atan2: Adam-atan2's moments decay by `train.betas`, Muon's momentum always by 0.95."""
+        """Build a Muon with an Adam-atan2, whose moments decay by `train.betas`; Muon's momentum decays by 0.95."""
         from serrm.training.muon import build_muon
 
         return build_muon(model, train.betas, train.weight_decay)
 
     def product_flops(self, model: "RecurrentModel") -> int:
-        """FLOPs of the Newton-Schulz steps of all matrices."""
+        """Count the FLOPs of the Newton-Schulz steps of all matrices."""
         from serrm.training.muon import matrices_of, newton_schulz_flops
 
         return sum(newton_schulz_flops(*matrix.shape) for matrix in matrices_of(model))
@@ -67,7 +67,7 @@ class AdamWSettings(OptimizerSettings):
     kind: Literal["adamw"] = "adamw"
 
     def build(self, model: "RecurrentModel", train: "TrainSettings") -> Any:
-        """An AdamW whose moments decay by the `betas` of the training."""
+        """Build an AdamW whose moments decay by the `betas` of the training."""
         import torch
 
         from serrm.models.recurrence import trained_parameters

@@ -70,19 +70,19 @@ class Interrupted(SystemExit):
 @contextmanager
 def stop_requests() -> Iterator[list[str]]:
     """Collect the name of a SIGTERM or Ctrl-C instead of ending the process; a second signal acts as usual."""
-    received: list[str] = []
+    names: list[str] = []
 
     def collect(number: int, _: object) -> None:
-        received.append(signal.Signals(number).name)
+        names.append(signal.Signals(number).name)
         restore()
 
     def restore() -> None:
-        for number, handler in previous.items():
+        for number, handler in handlers.items():
             signal.signal(number, handler)
 
-    previous = {number: signal.signal(number, collect) for number in (signal.SIGTERM, signal.SIGINT)}
+    handlers = {number: signal.signal(number, collect) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
-        yield received
+        yield names
     finally:
         restore()
 
@@ -136,12 +136,12 @@ def train(
 
 
 def read_measured(folder: Path) -> dict[str, Any]:
-    """The measurements of the run in this scratch folder (`TrainingRun.measured`); empty if there are none."""
+    """Read the measurements of the run in this scratch folder (`TrainingRun.measured`); empty if there are none."""
     return read_json(folder / MEASURED_FILE)
 
 
 def moved_run(settings: Path) -> PipelineRun | None:
-    """The place in a pipeline of a run whose scratch folder holds this settings file, perhaps on another machine.
+    """Find the place in a pipeline of a run whose scratch folder holds this settings file, perhaps on another machine.
 
     None outside of a scratch folder, or if the package here is not the one that made its newest checkpoint.
     """
@@ -264,8 +264,8 @@ class TrainingRun:
         if trainer.step < trainer.num_optimiser_steps:
             warm_up(trainer)
         seconds_before, start = self.seconds, time.monotonic()
-        saved = start  # when the last checkpoint was complete
-        writing = 0.0  # seconds that it took to write
+        save_time = start  # when the last checkpoint was complete
+        write_seconds = 0.0  # seconds that it took to write
         steps_with_snapshot = snapshot_steps(trainer)
         bar = progress_bar(
             self.settings.name,
@@ -291,11 +291,12 @@ class TrainingRun:
                     self._write_snapshot()
                 now = time.monotonic()
                 is_due, is_over = self.processes.any_of(
-                    now - saved >= self.execution.checkpoint_seconds, now + writing >= end or bool(requests)
+                    now - save_time >= self.execution.checkpoint_seconds,
+                    now + write_seconds >= end or bool(requests),
                 )
                 if is_due:
                     self._save()
-                    saved, writing = time.monotonic(), time.monotonic() - now
+                    save_time, write_seconds = time.monotonic(), time.monotonic() - now
                 if is_over:
                     break
         self._save()
@@ -311,7 +312,7 @@ class TrainingRun:
             self.lock.close()
 
     def config(self) -> CheckpointConfig:
-        """The content of config.json: the resolved settings, the data, and the results."""
+        """Collect the content of config.json: the resolved settings, the data, and the results."""
         trainer, execution = self.trainer, self.execution
         return CheckpointConfig(
             run=self.settings,
@@ -343,14 +344,14 @@ class TrainingRun:
         )
 
     def _flops(self) -> int:
-        """FLOPs of this training's steps so far."""
+        """Count the FLOPs of this training's steps so far."""
         trainer = self.trainer
         num_steps = trainer.step - trainer.steps_before
         num_optimiser_steps = trainer.num_optimiser_steps - trainer.steps_before
         return training_flops(self.settings, sizes_of(trainer.stream), num_steps, num_optimiser_steps)
 
     def measured(self) -> dict[str, Any]:
-        """The content of measured.json: seconds, speed and memory of the run, on which no result depends.
+        """Collect the content of measured.json: seconds, speed and memory of the run, on which no result depends.
 
         It also names the code of earlier steps if that was another (`resume_other_code`). All processes have to call it
         together.
@@ -367,7 +368,7 @@ class TrainingRun:
         }
 
     def _speed(self) -> float:
-        """Puzzle-steps per second."""
+        """Compute puzzle-steps per second."""
         num_steps = self.trainer.step - self.trainer.steps_before
         return num_steps * self.settings.train.batch_size / max(self.seconds, 1e-9)
 
@@ -402,9 +403,9 @@ class TrainingRun:
 
     def _diverged(self, reason: str) -> ValueError:
         good = ckpt.latest(self.folder)
-        kept = "there is no checkpoint yet" if good is None else f"the last good checkpoint is {good}"
+        remark = "there is no checkpoint yet" if good is None else f"the last good checkpoint is {good}"
         step = self.trainer.step
-        return ValueError(f"{reason} at step {step}; training stopped (lower train.learning_rate?), {kept}")
+        return ValueError(f"{reason} at step {step}; training stopped (lower train.learning_rate?), {remark}")
 
     def _prepare_folder(self) -> Path | None:
         """Make the scratch folder and find the checkpoint to resume; all processes take the first one's."""

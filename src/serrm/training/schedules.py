@@ -12,12 +12,12 @@ from serrm.core.entries import Entries
 
 
 def constant(progress: float, final_share: float) -> float:
-    """The peak rate throughout."""
+    """Keep the peak rate."""
     return 1.0
 
 
 def cosine(progress: float, final_share: float) -> float:
-    """Half a cosine from the peak to the final share of it."""
+    """Follow half a cosine from the peak to the final share of it."""
     return final_share + (1 - final_share) / 2 * (1 + math.cos(math.pi * progress))
 
 

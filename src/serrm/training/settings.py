@@ -150,11 +150,11 @@ class TrainSettings(Settings):
         return [*zip(lengths, (*self.curriculum, None), strict=True)]
 
     def depth(self, step: int, num_steps: int) -> Depth | None:
-        """The phase of optimiser step 0, 1, … of `num_steps`."""
+        """Select the phase of optimiser step 0, 1, … of `num_steps`."""
         return next((phase for phase in self.curriculum if step < round(phase.until * num_steps)), None)
 
     def rate(self, step: int, num_steps: int, steps_before: int = 0) -> float:
-        """The learning rate of optimiser step 0, 1, … of `num_steps`: a line from peak/warmup, then the schedule.
+        """Compute the learning rate of optimiser step 0, 1, … of `num_steps`: first a line, then the schedule.
 
         The schedule begins after the steps of the training that this one continues.
         """
@@ -165,7 +165,7 @@ class TrainSettings(Settings):
         return self.learning_rate * SCHEDULES[self.schedule](progress, self.final_rate)
 
     def num_optimiser_steps(self, num_examples: int) -> int:
-        """Optimiser steps on that many training puzzles (ARC-AGI: pairs), rounded down as in the published code."""
+        """Count the optimiser steps on training puzzles (ARC-AGI: pairs), rounded down as in the published code."""
         if self.steps is not None:
             return self.steps
         assert self.epochs is not None

@@ -17,7 +17,7 @@ def update_rows(
     weight_decay: float,
     is_native: bool = False,
 ) -> None:
-    """Sign-SGD with decoupled weight decay: update each row that occurs in `rows` once, by its summed gradients.
+    """Update each row that occurs in `rows` once, by its summed gradients: sign-SGD with decoupled weight decay.
 
     The table has a row per task type (a million on ARC); a batch uses a few hundred of them.
 

@@ -79,8 +79,8 @@ class Slots:
         device = self.tokens.device
         examples = stream.gather(start, len(rows))
         rows = to_device(rows, device)
-        for part, drawn in zip((self.tokens, self.targets, self.task_types), examples, strict=True):
-            part[rows] = to_device(torch.from_numpy(drawn), device).to(part.dtype)
+        for tensor, array in zip((self.tokens, self.targets, self.task_types), examples, strict=True):
+            tensor[rows] = to_device(torch.from_numpy(array), device).to(tensor.dtype)
         dtype, num_positions = self.state[0].dtype, self.tokens.shape[1]
         initial = model.initial_state(len(rows), num_positions, stream.num_symbols, dtype, first=start)
         for part, vectors in zip(self.state, initial, strict=True):
@@ -91,8 +91,8 @@ class Slots:
         num = len(self.tokens)
         for start in range(0, num, size or num):
             end = min(num, start + (size or num))
-            parts = (self.tokens, self.targets, self.task_types, *self.state)
-            tokens, targets, task_types, *state = (part[start:end] for part in parts)
+            tensors = (self.tokens, self.targets, self.task_types, *self.state)
+            tokens, targets, task_types, *state = (tensor[start:end] for tensor in tensors)
             first = self.first + start
             num_steps = self.num_steps[first : self.first + end]
             yield Piece(first, tokens, targets, task_types, tuple(state), num_steps)
@@ -119,7 +119,7 @@ def to_device(tensor: Tensor, device: torch.device) -> Tensor:
 
 
 def has_slots(training_state: Mapping[str, Any]) -> bool:
-    """True unless the slots were left out of a training state (`serrm.training.checkpoint.copy_without_slots`)."""
+    """Test that a training state has its slots (`serrm.training.checkpoint.copy_without_slots` leaves them out)."""
     return set(training_state["slots"]) != {"position"}
 
 

@@ -20,8 +20,8 @@ def try_step(trainer: Trainer, num: int) -> None:
     """Take a forward and backward pass as in training on the first `num` examples, and drop the gradients."""
     model, slots = trainer.model.train(), trainer.slots
     tokens, targets, task_types = (
-        to_device(torch.from_numpy(part), slots.tokens.device).long()
-        for part in trainer.stream.gather(0, num)
+        to_device(torch.from_numpy(array), slots.tokens.device).long()
+        for array in trainer.stream.gather(0, num)
     )
     state = model.initial_state(num, tokens.shape[1], trainer.stream.num_symbols, slots.state[0].dtype)
     reuse_memory(model)
