@@ -1,6 +1,8 @@
 """`serrm sweep`: experiments as a table of effects, and `serrm compare` between two of its points."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -140,3 +142,17 @@ def test_seeds_of_one_profile_are_one_point(capsys: pytest.CaptureFixture[str]) 
         if row["num_seeds"] > 1
     ]
     assert points == [(init, 2, 30, "try-1"), (init | {"train.steps": 2}, 2, 60, "try-2")]
+
+
+@pytest.mark.usefixtures("project")
+def test_what_the_queue_has_left_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sweep"]) == 0 and capsys.readouterr().err == ""
+    Path(".dvc").mkdir()
+    Path(".dvc", "config").touch()
+    Path("dvc.yaml").write_text("stages: {train: {cmd: exit 0}}")
+    commit("A pipeline")
+    queue = [sys.executable, "-m", "dvc", "exp", "run", "-q", "--queue", "-S", "profile=other"]
+    subprocess.run(queue, check=True)
+    assert main(["sweep", "rate-*", "--rev", "HEAD~1"]) == 0
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "1 queued" in line and "dvc queue status" in line

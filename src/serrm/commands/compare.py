@@ -130,6 +130,9 @@ def sweep(
     from serrm.comparing.revisions import UnknownRevision
 
     root = find_root(Path.cwd())
+    if counts := sweeps.unfinished(root):
+        states = " and ".join(f"{num} {state}" for state, num in counts.items())
+        typer.echo(f"experiments without scores yet: {states}; `dvc queue status` lists them", err=True)
     try:
         rows = sweeps.sweep(root, pattern, base, metric, test_set)
     except UnknownRevision as error:

@@ -3,6 +3,7 @@
 The seeds of a point may be experiments with one run (`-S runs.RUN.seed=0,1`), runs of one experiment, or both.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from fnmatch import fnmatch
 from pathlib import Path
@@ -55,6 +56,19 @@ def sweep(
         if points := _points(key, entries):
             rows += effects(points[0], points[1:], metric, test_set)
     return rows
+
+
+def unfinished(root: Path) -> Counter[str]:
+    """Count the experiments of DVC's queue that are "queued" or "running"."""
+    counts = Counter[str]()
+    if (
+        root / ".dvc/tmp/exps/celery"
+    ).is_dir():  # there once an experiment was queued; DVC takes seconds to import
+        from dvc.repo import Repo
+
+        with Repo(str(root)) as repo:
+            counts.update(task["status"].lower() for task in repo.experiments.celery_queue.status())
+    return Counter({state: counts[state] for state in ("queued", "running") if counts[state]})
 
 
 def _in_order(name: str) -> tuple[str, int]:
