@@ -105,15 +105,3 @@ def test_refusals(
     sudokus: Path, capsys: pytest.CaptureFixture[str], code: int, named: str, options: list[Any]
 ) -> None:
     assert named in refused(capsys, code, sudokus, *options)
-
-
-def test_predictions_of_an_earlier_version_are_refused_by_name(
-    arc: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    file = tmp_path / "arc-trm-s0" / "examples.json"
-    file.parent.mkdir()
-    file.write_text(json.dumps({"task": "sudoku", "examples": []}))
-    for path in (file, file.parent):
-        assert "dvc repro evaluate@arc-trm-s0" in refused(capsys, 1, path)
-    file.write_text(arc.read_text())
-    assert shown(capsys, file).startswith("examples")

@@ -17,8 +17,6 @@ from serrm.scoring.predictions import PREDICTIONS
 
 T = TypeVar("T")
 USUAL_SIDE = 9  # of a Sudoku
-# The predictions of an evaluation before `PREDICTIONS`: the first puzzles of every set, as JSON that begins like this.
-EXAMPLES, EXAMPLES_START = "examples.json", b'{"task": '
 
 
 def read_scene(
@@ -35,7 +33,6 @@ def read_scene(
         path = path / PREDICTIONS
     if path.name == PREDICTIONS:
         return example_scene(path, _example(path, number, name))
-    _refuse_examples(path if path.name == EXAMPLES else path / EXAMPLES)
     number = number or 1
     puzzles = [list(questions) for _, questions in groupby(read_file(path), _place_of_puzzle)]
     if name is not None:
@@ -50,15 +47,6 @@ def read_scene(
     title = label if path.stem == label else f"{path.name}: {label}"
     demonstrations = [_arc_puzzle(pair.question, pair.answer) for pair in tests[0].demonstrations]
     return Scene(title, [puzzle_of(test) for test in tests], demonstrations)
-
-
-def _refuse_examples(file: Path) -> None:
-    """ValueError if a file has a run's predictions in their earlier form; a user's puzzles may have its name."""
-    if file.is_file() and file.read_bytes().startswith(EXAMPLES_START):
-        evaluation = f"evaluate@{file.absolute().parent.name}"
-        raise ValueError(
-            f"{file}: predictions of an earlier version; evaluate again (`dvc repro {evaluation}`)"
-        )
 
 
 def _example(path: Path, number: int | None, name: str | None) -> Example:
