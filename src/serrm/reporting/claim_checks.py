@@ -65,14 +65,25 @@ class Part(NamedTuple):
     num_seeds: int = 0
 
 
-def by_rule(report: Report, check: Check) -> Iterator[Part]:
-    """A part for every task and data set of the check, judged by the check's rule on the models' scores."""
-    for task, name, its_report in by_task_and_data_set(report, check):
-        yield judge_by_rule(RULES[check.rule], its_report, task, name, check)
+def per_data_set(
+    judge: Callable[[Report, str, str, Check], Part],
+) -> Callable[[Report, Check], Iterator[Part]]:
+    """Make a check of a function that judges the runs of one data set of a task, which the report calls by a name."""
+
+    def check_data_sets(report: Report, check: Check) -> Iterator[Part]:
+        for task, name, its_report in by_task_and_data_set(report, check):
+            yield judge(its_report, task, name, check)
+
+    return check_data_sets
+
+
+def by_rule(report: Report, task: str, name: str, check: Check) -> Part:
+    """Judge the scores of the check's models by the check's rule."""
+    return judge_by_rule(RULES[check.rule], report, task, name, check)
 
 
 def judge_by_rule(rule: Rule, report: Report, task: str, name: str, check: Check) -> Part:
-    """The part of a check on one data set, which is called `name` in the report, judged by a rule.
+    """Judge a check on one data set by a rule.
 
     A check of models with the fault of the published code is judged without the fault, too (`with_and_without`).
     """
@@ -90,24 +101,32 @@ def judge_by_rule(rule: Rule, report: Report, task: str, name: str, check: Check
 
 
 def with_and_without(verdict: str, without_fault: str) -> str:
-    """The verdict on models with the fault, by that on the same models without it (WITHOUT_FAULT has the words)."""
+    """Judge models with the fault by the same models without it, too (WITHOUT_FAULT has the words)."""
     if verdict != HOLDS:
         return verdict
     return {HOLDS: HOLDS, FAILS: ONLY_WITH_FAULT}.get(without_fault, UNDECIDED)
 
 
 def _judge_models(rule: Rule, report: Report, task: str, name: str, check: Check) -> Part:
-    """The part of a check on one data set, judged by a rule on the scores of the check's models."""
-    name += f" {set_name(check.set)}" if check.set else ""
-    statement, text = f"{name}: {check.words}", rule.text.format(number=check.number)
+    """Judge the scores of the check's models on one data set by a rule."""
+    statement, text = statement_of(name, check), rule.text.format(number=check.number)
     scores = scores_of(report, task, check.models, check.metric, check.set)
     if missing := [model_name(model) for model in check.models if model not in scores]:
-        return Part(statement, UNTESTED, why_untested(report, task, name, missing), text)
+        return Part(statement, UNTESTED, why_untested(report, task, with_set(name, check), missing), text)
     verdict, deciding, p = rule.judge(check.number, *scores.values())
-    numbers = [f"{model_name(model)} {score}" for model, score in scores.items()]
-    numbers += [deciding] if deciding else []
-    evidence = f"{METRICS[check.metric].name}: {'; '.join(numbers)}."
+    numbers = [*(f"{model_name(model)} {score}" for model, score in scores.items()), deciding]
+    evidence = f"{METRICS[check.metric].name}: {'; '.join(filter(None, numbers))}."
     return Part(statement, verdict, evidence, text, p, fewest_seeds(scores.values()))
+
+
+def with_set(name: str, check: Check) -> str:
+    """Add the check's test set, if it names one, to the name of a data set."""
+    return f"{name} {set_name(check.set)}" if check.set else name
+
+
+def statement_of(name: str, check: Check) -> str:
+    """State what a check tests on a data set."""
+    return f"{with_set(name, check)}: {check.words}"
 
 
 def fewest_seeds(scores: Iterable[Score]) -> int:
@@ -180,91 +199,77 @@ def scores_of(
     return {model: result for model, result in scores.items() if result}
 
 
-def above_chance(report: Report, check: Check) -> Iterator[Part]:
-    """A model (the check's one) against legal guesses on a set of Sudokus (`serrm.scoring.legal_guesses`)."""
+def above_chance(report: Report, task: str, name: str, check: Check) -> Part:
+    """Judge a model (the check's one) against legal guesses on a set of Sudokus (`serrm.scoring.legal_guesses`)."""
     rule = Rule(
         above,
         "Holds if the t interval over seeds of the score lies above the mean score of legal guesses: each blank filled "
         "with a digit drawn at random among what row, column and box allow. Fails if it lies below; one seed decides "
         "nothing without the right cells of every puzzle.",
     )
-    for task, name, its_report in by_task_and_data_set(report, check):
-        runs = runs_on(its_report.results, task, check.models[0], check.set)
-        guess = legal_guesses().get((report.profile, runs[0].data_set, check.set or "")) if runs else None
-        if guess is not None:
-            yield judge_by_rule(rule, its_report, task, name, check.model_copy(update={"number": guess}))
-        else:
-            statement = f"{name} {set_name(check.set or '')}: {check.words}"
-            evidence = (
-                "The score of legal guesses on this set is not known." if runs else f"{name} was not run."
-            )
-            yield Part(statement, UNTESTED, evidence, rule.text)
+    runs = runs_on(report.results, task, check.models[0], check.set)
+    guess = legal_guesses().get((report.profile, runs[0].data_set, check.set or "")) if runs else None
+    if guess is not None:
+        return judge_by_rule(rule, report, task, name, check.model_copy(update={"number": guess}))
+    evidence = "The score of legal guesses on this set is not known." if runs else f"{name} was not run."
+    return Part(statement_of(name, check), UNTESTED, evidence, rule.text)
 
 
-def unsolved(report: Report, check: Check) -> Iterator[Part]:
-    """A model (the check's one) solves nearly none of a set of Sudokus that are about as hard as the paper's."""
+def unsolved(report: Report, task: str, name: str, check: Check) -> Part:
+    """Judge whether a model (the check's one) solves nearly none of Sudokus that are about as hard as the paper's."""
     rule = RULES["nearly_none"]
     text = f"{rule.text} Tested only on puzzles with at least {EASIER_BELOW:.0%} of the paper's blanks."
+    part = judge_by_rule(rule, report, task, name, check)._replace(rule=text)
+    runs = runs_on(report.results, task, check.models[0], check.set)
+    scored = runs[0].scored.get(check.set or "") if runs else None
+    blanks = mean_blanks(task, [scored]) if scored else []
     columns = load_paper().score_tables["1"].columns.values()
-    for task, name, its_report in by_task_and_data_set(report, check):
-        part = judge_by_rule(rule, its_report, task, name, check)._replace(rule=text)
-        runs = runs_on(its_report.results, task, check.models[0], check.set)
-        scored = runs[0].scored.get(check.set or "") if runs else None
-        blanks = mean_blanks(task, [scored]) if scored else []
-        papers = next(
-            (column.blanks for column in columns if column.set == check.set and column.blanks), None
-        )
-        if part.verdict != UNTESTED and blanks and papers and blanks[0] < EASIER_BELOW * papers.num:
-            evidence = f"Our puzzles have {blanks[0]} blanks, the paper's {papers}. {part.evidence}"
-            part = part._replace(verdict=UNTESTED, evidence=evidence)
-        yield part
+    papers = next((column.blanks for column in columns if column.set == check.set and column.blanks), None)
+    if part.verdict != UNTESTED and blanks and papers and blanks[0] < EASIER_BELOW * papers.num:
+        evidence = f"Our puzzles have {blanks[0]} blanks, the paper's {papers}. {part.evidence}"
+        return part._replace(verdict=UNTESTED, evidence=evidence)
+    return part
 
 
 def cannot_take(report: Report, check: Check) -> Iterator[Part]:
-    """The models cannot take a set: their evaluation refused its size."""
+    """Judge by construction that the models cannot take a set: their evaluation refused its size."""
     text = "By construction if the evaluation refused the size for all these models; fails if one was scored."
     for task in check.tasks:
-        name = f"{data_set_name(task)} {set_name(check.set or '')}"
-        statement, refused = f"{name}: {check.words}", {}
+        name, refused = data_set_name(task), dict[str, bool]()
         for model in check.models:
             runs = runs_on(report.results, task, model, check.set)
             if runs and check.set in runs[0].sets:
                 refused[model_name(model)] = check.set in runs[0].refused
         missing = [model_name(model) for model in check.models if model_name(model) not in refused]
+        verdict = BY_CONSTRUCTION if all(refused.values()) else FAILS
+        words = (f"{model} {'cannot extrapolate' if no else 'was scored'}" for model, no in refused.items())
+        evidence = f"{'; '.join(words)}."
         if missing:
-            yield Part(statement, UNTESTED, why_untested(report, task, name, missing), text)
-        else:
-            sentences = [
-                f"{model} {'cannot extrapolate' if no else 'was scored'}" for model, no in refused.items()
-            ]
-            verdict = BY_CONSTRUCTION if all(refused.values()) else FAILS
-            yield Part(statement, verdict, f"{'; '.join(sentences)}.", text)
+            verdict, evidence = UNTESTED, why_untested(report, task, with_set(name, check), missing)
+        yield Part(statement_of(name, check), verdict, evidence, text)
 
 
-def more_steps(report: Report, check: Check) -> Iterator[Part]:
-    """A model (the check's one) after more steps than in training against 16 steps, by the same runs."""
-    (model,) = check.models
+def more_steps(report: Report, task: str, name: str, check: Check) -> Part:
+    """Judge a model (the check's one) after more steps than in training against 16 steps, by the same runs."""
     text = (
         f"Holds if the interval of the difference between the most steps and {HEADLINE_STEPS}, by the same runs, lies "
         "above zero; fails if it lies below."
     )
-    for task, name, its_report in by_task_and_data_set(report, check):
-        scores = {
-            steps: by_model[model]
-            for steps, by_model in by_steps(its_report, task, check).items()
-            if by_model and steps >= HEADLINE_STEPS
-        }
-        statement = f"{name} {set_name(check.set or '')}: {check.words}"
-        part = Part(statement, UNTESTED, "More steps than in training were not scored.", text)
-        if scores and HEADLINE_STEPS not in scores:
-            part = part._replace(evidence=f"{HEADLINE_STEPS} steps were not scored.")
-        elif len(scores) > 1:
-            most, usual = scores[max(scores)], scores[HEADLINE_STEPS]
-            verdict, deciding, p = ahead(0.0, most, usual, has_same_runs=True)
-            numbers = "; ".join(f"after {steps} steps {score}" for steps, score in scores.items())
-            evidence = f"{METRICS[check.metric].name} {numbers}; {deciding}."
-            part = Part(statement, verdict, evidence, text, p, fewest_seeds([most, usual]))
-        yield part
+    scores = {
+        steps: by_model[check.models[0]]
+        for steps, by_model in by_steps(report, task, check).items()
+        if by_model and steps >= HEADLINE_STEPS
+    }
+    statement = statement_of(name, check)
+    if scores and HEADLINE_STEPS not in scores:
+        return Part(statement, UNTESTED, f"{HEADLINE_STEPS} steps were not scored.", text)
+    if len(scores) < 2:
+        return Part(statement, UNTESTED, "More steps than in training were not scored.", text)
+    most, usual = scores[max(scores)], scores[HEADLINE_STEPS]
+    verdict, deciding, p = ahead(0.0, most, usual, has_same_runs=True)
+    numbers = "; ".join(f"after {steps} steps {score}" for steps, score in scores.items())
+    evidence = f"{METRICS[check.metric].name} {numbers}; {deciding}."
+    return Part(statement, verdict, evidence, text, p, fewest_seeds([most, usual]))
 
 
 def every_depth(report: Report, check: Check) -> Iterator[Part]:
@@ -294,17 +299,17 @@ def by_steps(report: Report, task: str, check: Check) -> dict[int, dict[str, Sco
     }
 
 
-def augmentations(report: Report, check: Check) -> Iterator[Part]:
-    """The first model is not behind the others, where it had fewer augmentations."""
-    for task, name, its_report in by_task_and_data_set(report, check):
-        part = judge_by_rule(RULES["not_behind"], its_report, task, name, check)
-        part = part._replace(rule=f"{part.rule} Tested only where the first model had fewer augmentations.")
-        if part.verdict != UNTESTED:
-            nums = num_augmentations(its_report, task, check.models)
-            first, *others = nums.values()
-            if first >= min(others):
-                part = part._replace(verdict=UNTESTED, evidence=augmentations_text(nums))
-        yield part
+def augmentations(report: Report, task: str, name: str, check: Check) -> Part:
+    """Judge that the first model is not behind the others, where it had fewer augmentations."""
+    part = judge_by_rule(RULES["not_behind"], report, task, name, check)
+    part = part._replace(rule=f"{part.rule} Tested only where the first model had fewer augmentations.")
+    if part.verdict == UNTESTED:
+        return part
+    nums = num_augmentations(report, task, check.models)
+    first, *others = nums.values()
+    if first < min(others):
+        return part
+    return part._replace(verdict=UNTESTED, evidence=augmentations_text(nums))
 
 
 def num_augmentations(report: Report, task: str, models: Iterable[str]) -> dict[str, int]:
@@ -418,17 +423,10 @@ def parameters(report: Report, check: Check) -> Iterator[Part]:
         yield Part(statement, BY_CONSTRUCTION if share < 0.5 else FAILS, evidence, text)
 
 
-CHECKS: Final[Mapping[str, Callable[[Report, Check], Iterator[Part]]]] = dict.fromkeys(RULES, by_rule) | {
-    check.__name__: check
-    for check in (
-        above_chance,
-        unsolved,
-        cannot_take,
-        more_steps,
-        every_depth,
-        augmentations,
-        permutation,
-        data_efficient,
-        parameters,
-    )
+CHECKS: Final[Mapping[str, Callable[[Report, Check], Iterator[Part]]]] = {
+    **dict.fromkeys(RULES, per_data_set(by_rule)),
+    **{check.__name__: per_data_set(check) for check in (above_chance, unsolved, more_steps, augmentations)},
+    **{
+        check.__name__: check for check in (cannot_take, every_depth, permutation, data_efficient, parameters)
+    },
 }
