@@ -8,8 +8,8 @@ which is slow, so it is imported where figures are made.
 import io
 import re
 import textwrap
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, TypeVar
 
 import matplotlib
 from matplotlib.axes import Axes
@@ -20,7 +20,7 @@ from serrm.drawing.puzzles import DrawnPuzzle, Panel, as_tokens
 from serrm.inference.settings import HEADLINE_STEPS
 from serrm.puzzles.tasks import TASKS
 from serrm.reporting.groups import group_score, groups_of
-from serrm.reporting.other_tables import searches_of
+from serrm.reporting.other_tables import Search, searches_of
 from serrm.reporting.paper import ScoreTable, data_set_name, load_paper, model_name, puzzle_set
 from serrm.reporting.paper_tables import mean_blanks
 from serrm.reporting.results import (
@@ -39,6 +39,7 @@ from serrm.scoring.metrics import MEAN, METRICS, Metric, metrics_of
 from serrm.scoring.schema import Evaluation, PermutedPuzzle
 from serrm.training.log import Record
 
+K, V = TypeVar("K"), TypeVar("V")
 DARK, MUTED = "#333333", "#595959"
 LOOK: Final[dict[Any, Any]] = {
     "axes.axisbelow": True,
@@ -88,33 +89,31 @@ def depth(report: Report) -> Figure | None:
         test_set = "9x9" if "9x9" in runs[0].scored else runs[0].main_set
         if variant in main and test_set and len(runs[0].scored[test_set].steps) > 1:
             panels.setdefault((data_set, test_set), {})[variant] = runs
-    if not panels:
-        return None
-    figure, axes_of = panels_of(len(panels))
     paper_table = load_paper().score_tables["2"]
-    has_paper = False
-    for axes, ((data_set, test_set), runs_of) in zip(axes_of, panels.items(), strict=True):
-        task = next(iter(runs_of.values()))[0].task
-        metric = TASKS[task].main_metric
+    task_of = {panel: next(iter(runs_of.values()))[0].task for panel, runs_of in panels.items()}
+    with_paper = next((panel for panel in panels if (task_of[panel], panel[1]) == ("sudoku", "9x9")), None)
+
+    def draw(axes: Axes, panel: tuple[str, str], runs_of: Mapping[str, list[Evaluation]]) -> None:
+        metric, test_set = TASKS[task_of[panel]].main_metric, panel[1]
         for variant, runs in runs_of.items():
             steps = runs[0].scored[test_set].steps
             points = [(num, value) for num in steps if (value := score(runs, metric, test_set, num))]
             draw_scores(axes, points, model_name(variant), label=f"{model_name(variant)}, ours")
-        if (task, test_set) == ("sudoku", "9x9") and not has_paper:
+        if panel == with_paper:
             _draw_paper(axes, paper_table)
-            has_paper = True
         axes.set_xscale("log", base=2)
         ticks = [column.steps for column in paper_table.columns.values()]
         axes.set_xticks(ticks, labels=map(str, ticks))
-        axes.set(title=puzzle_set(data_set, test_set), xlabel="Supervision steps at inference")
-        label_scores(axes, metrics_of(task)[metric])
+        axes.set(title=puzzle_set(*panel), xlabel="Supervision steps at inference")
+        label_scores(axes, metrics_of(task_of[panel])[metric])
+
     remark = f"Profile {report.profile} (puzzles: notes.md). {BANDS}"
-    if has_paper:
+    if with_paper:
         sets = [runs[0].scored["9x9"] for runs in panels.get(("sudoku", "9x9"), {}).values()]
         blanks = mean_blanks("sudoku", sets)
         ours = f", ours {' or '.join(map(str, blanks))}" if blanks else ""
         remark += f" Dashed: the paper, whose puzzles have about 56 blanks{ours}."
-    return framed(figure, "Scores by supervision steps", remark)
+    return figure_of(panels, draw, "Scores by supervision steps", remark)
 
 
 def _draw_paper(axes: Axes, paper_table: ScoreTable) -> None:
@@ -134,71 +133,62 @@ def seed_dots(report: Report) -> Figure | None:
     for (data_set, _), runs in report.results.items():
         if len(runs) > 1 and headline_score(runs):
             panels.setdefault(data_set, []).append(runs)
-    if not panels:
-        return None
-    figure, axes_of = panels_of(len(panels), height=0.9 + 0.24 * max(map(len, panels.values())))
-    for axes, (data_set, groups) in zip(axes_of, panels.items(), strict=True):
+
+    def draw(axes: Axes, data_set: str, groups: Sequence[Sequence[Evaluation]]) -> None:
         for row, runs in enumerate(reversed(groups)):
             result, (colour, marker) = headline_score(runs), style(model_name(runs[0].variant))
             assert result is not None, "groups have scores"
             values = [value for value, *_ in result.seeds]
-            axes.plot(
-                values, [row] * len(values), marker, color=colour, markersize=6, alpha=0.6, linestyle=""
-            )
+            look: dict[str, Any] = {"color": colour, "markersize": 6, "alpha": 0.6, "linestyle": ""}
+            axes.plot(values, [row] * len(values), marker, **look)
             axes.plot([result.value], [row], "|", color=DARK, markersize=13)
-        metric = metrics_of(groups[0][0].task)[groups[0][0].main_metric]
-        axes.set_yticks(
-            range(len(groups)), [model_name(runs[0].variant) for runs in reversed(groups)], fontsize=8.5
-        )
-        axes.set(title=puzzle_set(data_set, groups[0][0].main_set), ylim=(-0.6, len(groups) - 0.4))
-        axes.set(xlabel=f"{metric.name} (%)" if metric.statistic is not MEAN else metric.name)
-        if metric.statistic is not MEAN:
-            axes.set_xlim(-2, 102)
+        names = [model_name(runs[0].variant) for runs in reversed(groups)]
+        axes.set_yticks(range(len(groups)), names, fontsize=8.5)
+        example = groups[0][0]
+        axes.set(title=puzzle_set(data_set, example.main_set), ylim=(-0.6, len(groups) - 0.4))
+        label_scores(axes, metrics_of(example.task)[example.main_metric], axis="x")
+
     remark = f"A dot per seed; the line is their mean. Profile {report.profile}."
-    return framed(figure, "Scores of single seeds", remark)
+    height = 0.9 + 0.24 * max(map(len, panels.values()), default=0)
+    return figure_of(panels, draw, "Scores of single seeds", remark, height)
 
 
 def learning_curves(report: Report, by: str = "samples") -> Figure | None:
     """Scores against samples processed or training FLOPs: a panel per data set and metric, unless all are zero."""
     main = main_models(report.results)
     runs = [run for run in all_runs(report.results) if run.learning_curve and run.variant in main]
-    panels = [
-        (data_set, task, metric)
-        for data_set, task in dict.fromkeys((run.data_set, run.task) for run in runs)
-        for metric in TASKS[task].curve_metrics
-        if any(
-            point.scores.get(metric)
-            for run in runs
-            if run.data_set == data_set
-            for point in run.learning_curve
-        )
-    ]
-    if not panels:
-        return None
-    figure, axes_of = panels_of(len(panels))
-    for axes, (data_set, task, metric) in zip(axes_of, panels, strict=True):
-        for run in (run for run in runs if run.data_set == data_set):
+    panels = {
+        (data_set, metric): members
+        for data_set, members in by_data_set(runs).items()
+        for metric in TASKS[members[0].task].curve_metrics
+        if any(point.scores.get(metric) for run in members for point in run.learning_curve)
+    }
+    unit = "Samples processed" if by == "samples" else "Training FLOPs"
+
+    def draw(axes: Axes, panel: tuple[str, str], members: Sequence[Evaluation]) -> None:
+        data_set, metric = panel
+        for run in members:
             flops_of_step = training_flops(run, report) / run.training.steps
             points = [
                 (
                     point.samples if by == "samples" else point.step * flops_of_step,
-                    Score(*in_percent(task, metric, point.scores), 0),
+                    Score(*in_percent(run.task, metric, point.scores), 0),
                 )
                 for point in run.learning_curve
                 if metric in point.scores
             ]
             draw_scores(axes, points, model_name(run.variant), label=model_name(run.variant))
-        axes.set(
-            title=data_set_name(data_set), xlabel="Samples processed" if by == "samples" else "Training FLOPs"
-        )
+        axes.set(title=data_set_name(data_set), xlabel=unit)
         axes.set_xlim(0, None)
         axes.locator_params(axis="x", nbins=5)
-        label_scores(axes, metrics_of(task)[metric])
+        label_scores(axes, metrics_of(members[0].task)[metric])
+
     remark = (
         f"Profile {report.profile}. Scores of snapshots on the first test puzzles, a line per seed, with 95% "
         "intervals. FLOPs do not include those of a run's initial weights."
     )
-    return framed(figure, f"Learning curves by {'samples' if by == 'samples' else 'training FLOPs'}", remark)
+    title = f"Learning curves by {'samples' if by == 'samples' else 'training FLOPs'}"
+    return figure_of(panels, draw, title, remark)
 
 
 def training_loss(report: Report, logs: Mapping[str, Sequence[Record]]) -> str:
@@ -208,38 +198,49 @@ def training_loss(report: Report, logs: Mapping[str, Sequence[Record]]) -> str:
     """
     main = main_models(report.results)
     runs = [run for run in all_runs(report.results) if run.variant in main and logs.get(run.name)]
-    if not runs:
-        return ""
-    data_sets = [*dict.fromkeys(run.data_set for run in runs)]
+
+    def draw(axes: Axes, data_set: str, members: Sequence[Evaluation]) -> None:
+        for run in members:
+            steps, losses = ([record[key] for record in logs[run.name]] for key in ("step", "loss"))
+            name = model_name(run.variant)
+            axes.plot(steps, losses, color=style(name)[0], linewidth=1.4, label=name)
+        axes.set(title=data_set_name(data_set), xlabel="Optimiser steps", ylabel="Loss", yscale="log")
+        axes.set_xlim(0, None)
+
     with matplotlib.rc_context(LOOK):
-        figure, axes_of = panels_of(len(data_sets))
-        for axes, data_set in zip(axes_of, data_sets, strict=True):
-            for run in (run for run in runs if run.data_set == data_set):
-                steps, losses = ([record[key] for record in logs[run.name]] for key in ("step", "loss"))
-                name = model_name(run.variant)
-                axes.plot(steps, losses, color=style(name)[0], linewidth=1.4, label=name)
-            axes.set(title=data_set_name(data_set), xlabel="Optimiser steps", ylabel="Loss", yscale="log")
-            axes.set_xlim(0, None)
-        return svg_text(framed(figure, "Training loss", f"Profile {report.profile}."))
+        figure = figure_of(by_data_set(runs), draw, "Training loss", f"Profile {report.profile}.")
+        return svg_text(figure) if figure else ""
+
+
+def by_data_set(runs: Sequence[Evaluation]) -> dict[str, list[Evaluation]]:
+    """Group runs by data set."""
+    data_sets: dict[str, list[Evaluation]] = {}
+    for run in runs:
+        data_sets.setdefault(run.data_set, []).append(run)
+    return data_sets
 
 
 def compute(report: Report) -> Figure | None:
     """Solved puzzles against FLOPs: one attempt up to its first verified answer, and beside it guesses."""
-    if not (searches := searches_of(report)):
-        return None
-    panels = list(dict.fromkeys((data_set, method) for data_set, _, method in searches))
-    figure, axes_of = panels_of(len(panels))
-    for (data_set, variant, method), group in searches.items():
-        scores, name = [(search.flops, search.score) for search in group], model_name(variant)
-        draw_scores(axes_of[panels.index((data_set, method))], scores, name, label=name)
-    all_flops = [search.flops for group in searches.values() for search in group]
-    for axes, (data_set, method) in zip(axes_of, panels, strict=True):
+    panels: dict[tuple[str, str], dict[str, list[Search]]] = {}
+    for (data_set, variant, method), searches in searches_of(report).items():
+        panels.setdefault((data_set, method), {})[variant] = searches
+    all_flops = [
+        search.flops for models in panels.values() for searches in models.values() for search in searches
+    ]
+
+    def draw(axes: Axes, panel: tuple[str, str], models: Mapping[str, list[Search]]) -> None:
+        for variant, searches in models.items():
+            scores, name = [(search.flops, search.score) for search in searches], model_name(variant)
+            draw_scores(axes, scores, name, label=name)
+        data_set, method = panel
         axes.set(title=f"{data_set_name(data_set)}: {method}", xscale="log")
         axes.set_xlabel("FLOPs per puzzle, all attempts together")
         axes.set_xlim(min(all_flops) / 1.5, max(all_flops) * 1.5)
         label_scores(axes, METRICS["fsr"])
+
     remark = f"Test puzzles of the size trained on; profile {report.profile}. {BANDS}"
-    return framed(figure, "Test-time compute", remark)
+    return figure_of(panels, draw, "Test-time compute", remark)
 
 
 def groups(report: Report) -> Figure | None:
@@ -282,14 +283,24 @@ def groups(report: Report) -> Figure | None:
     return framed(figure, "Solved by group of puzzles", remark)
 
 
-def panels_of(num: int, height: float = 3.6) -> tuple[Figure, list[Axes]]:
-    """Axes in rows of two, or one that is wider; `height` is that of a row in inches."""
-    rows, columns = -(-num // 2), min(num, 2)
-    figure = Figure(figsize=(8.5 if num == 1 else 10.8, height * rows + 0.9), layout="constrained")
+def figure_of(
+    panels: Mapping[K, V], draw: Callable[[Axes, K, V], None], title: str, remark: str, height: float = 3.6
+) -> Figure | None:
+    """Draw panels in rows of two, or one that is wider, in a frame; None without a panel.
+
+    `height` is that of a row in inches.
+    """
+    if not panels:
+        return None
+    rows, columns = -(-len(panels) // 2), min(len(panels), 2)
+    width = 8.5 if len(panels) == 1 else 10.8
+    figure = Figure(figsize=(width, height * rows + 0.9), layout="constrained")
     axes = figure.subplots(rows, columns, squeeze=False).ravel().tolist()
-    for surplus in axes[num:]:
+    for surplus in axes[len(panels) :]:
         surplus.remove()
-    return figure, axes[:num]
+    for panel_axes, (panel, content) in zip(axes, panels.items(), strict=False):
+        draw(panel_axes, panel, content)
+    return framed(figure, title, remark)
 
 
 def draw_scores(axes: Axes, points: Sequence[tuple[float | int, Score]], model: str, **look: Any) -> None:
@@ -301,12 +312,12 @@ def draw_scores(axes: Axes, points: Sequence[tuple[float | int, Score]], model: 
         axes.plot(positions, [score.value for score in scores], color=colour, marker=marker, **look)
 
 
-def label_scores(axes: Axes, metric: Metric) -> None:
-    """Name the metric on the vertical axis, which shows all percentages if the metric is a rate."""
-    if metric.statistic is not MEAN:
-        axes.set(ylabel=f"{metric.name} (%)", ylim=(-2, 102))
-    else:
-        axes.set(ylabel=metric.name)
+def label_scores(axes: Axes, metric: Metric, axis: str = "y") -> None:
+    """Name the metric on an axis, which shows all percentages if the metric is a rate."""
+    is_rate = metric.statistic is not MEAN
+    axes.set(**{f"{axis}label": f"{metric.name} (%)" if is_rate else metric.name})
+    if is_rate:
+        axes.set(**{f"{axis}lim": (-2, 102)})
 
 
 def framed(figure: Figure, title: str, remark: str) -> Figure:

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 import matplotlib
 import numpy as np
 from jaxtyping import Bool, Float
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from serrm.drawing import svg
@@ -26,9 +27,8 @@ from serrm.reporting.figures import (
     MUTED,
     SIZE,
     draw_scores,
-    framed,
+    figure_of,
     label_scores,
-    panels_of,
     picture_heading,
     svg_text,
 )
@@ -131,28 +131,25 @@ def difficulty(report: Report, outcomes: Mapping[tuple[str, str], list[Outcomes]
         for data_set, models in _by_data_set(outcomes).items()
         if isinstance(TASKS[_first(report, data_set).task], GridTask)
     }
-    if not panels:
-        return None
-    figure, axes_of = panels_of(len(panels))
-    for axes, (data_set, models) in zip(axes_of, panels.items(), strict=True):
+
+    def draw(axes: Axes, data_set: str, models: Mapping[str, list[Outcomes]]) -> None:
         for variant, seeds in models.items():
             points = _shares([seed.num_filled for seed in seeds], [seed.solved for seed in seeds])
             draw_scores(axes, points, model_name(variant), label=model_name(variant))
         axes.set(title=puzzle_set(data_set, _first(report, data_set).main_set), xlabel="Cells to fill")
         label_scores(axes, METRICS["fsr"])
+
     remark = (
         f"Test puzzles of profile {report.profile} in bins of about equal size. Cells to fill are the blanks of a "
         f"Sudoku and the path of a maze. {BANDS}"
     )
-    return framed(figure, "Solved by difficulty", remark)
+    return figure_of(panels, draw, "Solved by difficulty", remark)
 
 
 def calibration(report: Report, outcomes: Mapping[tuple[str, str], list[Outcomes]]) -> Figure | None:
     """The share solved against the confidence of the prediction and, where it is trained, what the Q head states."""
-    if not (panels := _by_data_set(outcomes)):
-        return None
-    figure, axes_of = panels_of(len(panels))
-    for axes, (data_set, models) in zip(axes_of, panels.items(), strict=True):
+
+    def draw(axes: Axes, data_set: str, models: Mapping[str, list[Outcomes]]) -> None:
         axes.plot([0, 100], [0, 100], color=MUTED, linewidth=0.8, linestyle=":", label="calibrated")
         for variant, seeds in models.items():
             name, solved = model_name(variant), [seed.solved for seed in seeds]
@@ -163,11 +160,12 @@ def calibration(report: Report, outcomes: Mapping[tuple[str, str], list[Outcomes
                 draw_scores(axes, _shares(halting, solved), name, label=label, linestyle="--")
         axes.set(title=data_set_name(data_set), xlabel="Stated probability (%)", xlim=(-2, 102))
         label_scores(axes, METRICS["fsr"])
+
     remark = (
         f"Test puzzles of the size trained on in bins of about equal size; profile {report.profile}. The stated "
         f"probability is that of the least certain cell; dashed, that of being right by a trained Q head. {BANDS}"
     )
-    return framed(figure, "Calibration", remark)
+    return figure_of(_by_data_set(outcomes), draw, "Calibration", remark)
 
 
 def _first(report: Report, data_set: str) -> Evaluation:
