@@ -152,19 +152,6 @@ def test_scores_without_a_hash_are_not_taken_for_those_of_a_checkpoint(
 
 
 @pytest.mark.usefixtures("project")
-def test_a_run_with_changes_is_no_seed_of_one_without(capsys: pytest.CaptureFixture[str]) -> None:
-    leave(run(0.3), run(0.9, name="sudoku-trm-s1", seed=1), steps=2)
-    params = yaml.safe_load(Path("params.yaml").read_text())
-    params["runs"]["sudoku-trm-s1"] = params["runs"][NAME] | {"seed": 1, "changes": {"train.steps": 9}}
-    Path("params.yaml").write_text(yaml.safe_dump(params))
-    assert main(["compare", "--json", "--all"]) == 0
-    data = json.loads(capsys.readouterr().out)
-    assert {line["num_seeds"] for line in data["scores"]} == {1}
-    assert main(["compare"]) == 0
-    assert "run.changes.train.steps none → 9" in capsys.readouterr().out
-
-
-@pytest.mark.usefixtures("project")
 def test_exit_codes_are_those_of_git_diff(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compare", "--exit-code"]) == 0
     assert capsys.readouterr().out == "the same as HEAD to the last digit (2 scores)\n"

@@ -117,6 +117,8 @@ def test_two_points_are_compared_with_all_their_seeds_in_any_order(
         assert (line["num_seeds"], line["first"]["value"], line["second"]["value"]) == (2, 30, 65)
         assert data["settings"] == {"sudoku-trm-s0": change, "sudoku-trm-s1": change}
         assert data["only_first"] == data["only_second"] == []
+    assert main(["compare", "rate-1,rate-3"]) == 2
+    assert "learning_rate 0.001 → 0.01" in capsys.readouterr().err, "no seeds of one point"
     assert main(["compare", "rate-1", "other", "--json"]) == 0
     changes = json.loads(capsys.readouterr().out)["settings"][NAME]
     assert f"runs.{NAME}.seed 0 → 3" in changes, "another seed under the same name is a change"

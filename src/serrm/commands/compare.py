@@ -180,7 +180,6 @@ def print_comparison(comparison: "Comparison", root: Path, *, has_all: bool) -> 
         *comparison.first.remarks,
         *comparison.second.remarks,
         *in_lines(comparison.setting_changes),
-        *comparison.not_seeds,
     ]
     for text in remarks:
         screen.print(text, markup=False, soft_wrap=True)

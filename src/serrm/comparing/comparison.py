@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from serrm.comparing.changes import changes_of, not_seeds, seeds_of_variants, variant_of
+from serrm.comparing.changes import changes_of
 from serrm.comparing.effects import (
     HIGHER,
     LOWER,
@@ -20,7 +20,7 @@ from serrm.comparing.effects import (
     no_nan,
 )
 from serrm.comparing.revisions import WORKSPACE, Revision, active_profile, read_revision
-from serrm.reporting.results import Key, Score, are_pairs, score
+from serrm.reporting.results import Key, Score, are_pairs, grouped, score
 from serrm.scoring.intervals import Difference
 from serrm.scoring.metrics import metrics_of
 from serrm.scoring.schema import Evaluation, ScoredSet
@@ -66,8 +66,7 @@ class Comparison:
 
     `only` has, for the first and for the second revision, the names of runs and of sets of runs that only this revision
     has. `setting_changes` has the settings of each run that differ, as text. `others` has the runs of both revisions of
-    which only other numbers differ: scores after other numbers of steps, curves, searches, equivariance. `not_seeds`
-    says which runs of a variant differ in more than the seed.
+    which only other numbers differ: scores after other numbers of steps, curves, searches, equivariance.
     """
 
     first: Revision
@@ -76,7 +75,6 @@ class Comparison:
     only: tuple[tuple[str, ...], tuple[str, ...]]
     setting_changes: Mapping[str, Sequence[str]]
     others: tuple[str, ...] = ()
-    not_seeds: tuple[str, ...] = ()
 
     @property
     def common_lines(self) -> list[Line]:
@@ -123,37 +121,28 @@ def compare(
 
 def compared(first: Revision, second: Revision, *, has_all: bool = False) -> Comparison:
     """Compare two revisions whose scores have been read."""
-    apart = not_seeds(first), not_seeds(second)
-    split = apart[0].keys() | apart[1].keys()
-    first_runs, second_runs = (seeds_of_variants(side, split) for side in (first, second))
+    first_runs, second_runs = grouped(first.runs.values()), grouped(second.runs.values())
     lines = [
         line
         for key in dict.fromkeys((*second_runs, *first_runs))
         for line in _lines(key, (first_runs.get(key, []), second_runs.get(key, [])), has_all=has_all)
     ]
     names = [name for name in second.runs if name in first.runs]
-    changes = {name: list(changes_of(first, second, name)) for name in names}
-    only = tuple(_missing(first, second)), tuple(_missing(second, first))
+    setting_changes = {name: list(changes_of(first, second, name)) for name in names}
     with_line = {line.key for line in lines if line.verdict != SAME}
     others = [
         name
         for name in names
-        if variant_of(second, name, split) not in with_line
+        if (second.runs[name].data_set, second.runs[name].variant) not in with_line
         and _numbers(first.runs[name]) != _numbers(second.runs[name])
     ]
     return Comparison(
         first,
         second,
         lines=tuple(lines),
-        only=only,
-        setting_changes={name: settings for name, settings in changes.items() if settings},
+        only=(tuple(_missing(first, second)), tuple(_missing(second, first))),
+        setting_changes={name: settings for name, settings in setting_changes.items() if settings},
         others=tuple(others),
-        not_seeds=tuple(
-            f"{side.name}: {line}"
-            for side, lines_of_variants in zip((first, second), apart, strict=True)
-            for lines_of_variant in lines_of_variants.values()
-            for line in lines_of_variant
-        ),
     )
 
 

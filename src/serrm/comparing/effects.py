@@ -9,10 +9,18 @@ from dataclasses import dataclass, field
 from math import isnan
 from typing import Any, NamedTuple
 
-from serrm.comparing.changes import NUM_CHANGES, not_seeds, seeds_of_variants, shared_settings
-from serrm.comparing.revisions import Revision
+from serrm.comparing.changes import NUM_CHANGES
+from serrm.comparing.revisions import Revision, shared_settings
 from serrm.core.differences import changes, value_text
-from serrm.reporting.results import Key, Score, are_pairs, difference, headline_score, score
+from serrm.reporting.results import (
+    Key,
+    Score,
+    are_pairs,
+    difference,
+    grouped,
+    headline_score,
+    score,
+)
 from serrm.scoring.intervals import Difference
 from serrm.scoring.metrics import MEAN, Metric, metrics_of
 from serrm.scoring.schema import Evaluation, ScoredSet
@@ -124,7 +132,7 @@ def effects_of_profile(revision: Revision, metric: str = "", test_set: str = "")
     rows. Data sets without the metric or the set are left out, unless all are.
     """
     families: dict[tuple[str, str], list[Group]] = {}
-    for key, runs in seeds_of_variants(revision, not_seeds(revision)).items():
+    for key, runs in grouped(revision.runs.values()).items():
         name = next(name for name, run in revision.runs.items() if run is runs[0])
         settings = composed(shared_settings(revision.settings.get(name, {}), name))
         families.setdefault((key[0], runs[0].model_info.family), []).append(Group(key, settings, runs))

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 import yaml
 
 from serrm.config import Values, read_yaml
-from serrm.core.differences import flat
+from serrm.core.differences import changes, flat
 from serrm.core.project import (
     DATA_SET_STAGES,
     LOCK,
@@ -27,7 +27,7 @@ from serrm.core.project import (
     git_fault,
     read_committed,
 )
-from serrm.reporting.results import read_metrics
+from serrm.reporting.results import Key, read_metrics
 from serrm.scoring.schema import (
     METRICS_FILE,
     Evaluation,
@@ -107,20 +107,40 @@ def _joined(name: str, revisions: list[Revision]) -> Revision:
     """Join the runs of several revisions of a profile; of runs with the same seed, the first one counts.
 
     Runs are named after their seeds here, because `-S runs.RUN.seed=` changes the seed and not the name.
+
+    Raises:
+        UnknownRevision: the revisions have different profiles, or runs of a variant that differ in more than the seed.
     """
     runs, settings = dict[str, Evaluation](), dict[str, Mapping[str, Any]]()
+    variants: dict[Key, tuple[str, dict[str, Any]]] = {}
     for revision in revisions:
         if revision.profile != revisions[0].profile:
             raise UnknownRevision(
                 f"{name}: {revision.name} is of profile {revision.profile}, not {revisions[0].profile}"
             )
         for run_name, run in revision.runs.items():
+            shared = shared_settings(revision.settings[run_name], run.name)
+            first, first_shared = variants.setdefault((run.data_set, run.variant), (revision.name, shared))
+            if differing := changes(first_shared, shared):
+                raise UnknownRevision(f"{name}: {first} and {revision.name} differ in {differing[0]}")
             joined_name = f"{run.data_set}-{run.variant}-s{run.seed}"
             if joined_name not in runs:
                 runs[joined_name], settings[joined_name] = run, revision.settings[run_name]
     remarks = tuple(dict.fromkeys(remark for revision in revisions for remark in revision.remarks))
     stale = {run: reason for revision in revisions for run, reason in revision.stale.items()}
     return Revision(name, revisions[0].profile, runs, settings, remarks, stale)
+
+
+def shared_settings(settings: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Select the settings of a run that all seeds of its variant share.
+
+    The run's seed is left out. A checkpoint to start from loses its number if that is the run's own, because every
+    seed of a variant may continue the run of its own number.
+    """
+    shared = {key: value for key, value in settings.items() if key != SEED}
+    if shared.get(INIT):
+        shared[INIT] = str(shared[INIT]).removesuffix(f"-{name.rpartition('-')[2]}")
+    return shared
 
 
 def used_values(params: Mapping[str, Any], name: str) -> dict[str, Any]:

@@ -9,9 +9,14 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
-from serrm.comparing.changes import shared_settings
 from serrm.comparing.effects import Effect, Group, composed, effects
-from serrm.comparing.revisions import UnknownRevision, experiments, find_commit, read_revision
+from serrm.comparing.revisions import (
+    UnknownRevision,
+    experiments,
+    find_commit,
+    read_revision,
+    shared_settings,
+)
 from serrm.core.differences import value_text
 from serrm.reporting.results import Key
 from serrm.scoring.schema import Evaluation
