@@ -237,5 +237,5 @@ def notes(comparison: "Comparison", root: Path) -> Iterator[str]:
     for revision, names in zip((comparison.first, comparison.second), comparison.only, strict=True):
         if names:
             more = len(names) - NUM_NAMES
-            parts = [*names[:NUM_NAMES], *([f"{more} more"] if more > 0 else [])]
-            yield f"Only in {revision.name}: {'; '.join(parts)}."
+            texts = [*names[:NUM_NAMES], *([f"{more} more"] if more > 0 else [])]
+            yield f"Only in {revision.name}: {'; '.join(texts)}."

@@ -242,21 +242,21 @@ def summary(comparison: Comparison) -> str:
     verdicts = Counter(line.verdict for line in comparison.different)
     if verdicts:
         words = ", ".join(f"{verdicts[word]} {word}" for word in DIFFERENT if verdicts[word])
-        parts = [f"{verdicts.total()} of {counted(num, 'score')} differ from {name} ({words})"]
+        clauses = [f"{verdicts.total()} of {counted(num, 'score')} differ from {name} ({words})"]
     else:
-        parts = [f"{counted(num, 'score')} the same as in {name}"]
+        clauses = [f"{counted(num, 'score')} the same as in {name}"]
         if comparison.others:
-            parts.append(f"other fields of {counted(len(comparison.others), 'run')} differ")
+            clauses.append(f"other fields of {counted(len(comparison.others), 'run')} differ")
     for revision, word, names in zip(
         (comparison.first, comparison.second), (ONLY_FIRST, ONLY_SECOND), comparison.only, strict=True
     ):
         if num_scores := sum(line.verdict == word for line in comparison.lines):
-            parts.append(f"{counted(num_scores, 'score')} only in {revision.name}")
+            clauses.append(f"{counted(num_scores, 'score')} only in {revision.name}")
         elif names:
-            parts.append(f"{counted(len(names), 'run or set', 'runs or sets')} only in {revision.name}")
+            clauses.append(f"{counted(len(names), 'run or set', 'runs or sets')} only in {revision.name}")
         if revision.stale:
-            parts.append(f"{counted(len(revision.stale), 'run')} without current scores in {revision.name}")
-    return "; ".join(parts)
+            clauses.append(f"{counted(len(revision.stale), 'run')} without current scores in {revision.name}")
+    return "; ".join(clauses)
 
 
 def counted(num: int, one: str, several: str = "") -> str:

@@ -112,20 +112,20 @@ def scores_section(number: str, paper_table: ScoreTable, reports: Sequence[Repor
     metrics = (
         dict.fromkeys(column.metric for column in paper_table.columns.values()) if number == "1" else [None]
     )
-    parts = [f"### Table {number}: {paper_table.title}"]
+    blocks = [f"### Table {number}: {paper_table.title}"]
     for metric in metrics:
         keys = [key for key, column in paper_table.columns.items() if metric in (None, column.metric)]
         rows = [line for row in paper_table.rows for line in _rows(paper_table, row, keys, profiles)]
         if metric:
-            parts.append(f"**{METRICS[metric].short}** ({METRICS[metric].name})")
-        parts.append(markdown(pd.DataFrame(rows).fillna(DASH)))
+            blocks.append(f"**{METRICS[metric].short}** ({METRICS[metric].name})")
+        blocks.append(markdown(pd.DataFrame(rows).fillna(DASH)))
     lines = []
     for name, (_, entries) in profiles.items():
         scored = [group for group in by_set(entries) if any(entry.score for entry in group)]
         lines.append(f"- {name}: {'; '.join(map(describe_test_set, scored))}.")
     if lines:
-        parts.append("\n".join(lines))
-    return "\n\n".join(parts)
+        blocks.append("\n".join(lines))
+    return "\n\n".join(blocks)
 
 
 def _rows(

@@ -31,24 +31,24 @@ def picture_svg(rows: Sequence[Sequence[Panel]], title: str) -> str:
     """Rows of panels of one task under their captions, with a legend of their marks."""
     panels = [panel for row in rows for panel in row]
     size = max(GRID, *(18 * max(panel.cells.shape) for panel in panels))
-    parts = [text(MARGIN, MARGIN + 15, title, fill=INK, font_size=15, font_weight=700)]
+    elements = [text(MARGIN, MARGIN + 15, title, fill=INK, font_size=15, font_weight=700)]
     top: Length = MARGIN + LINE_HEIGHT
     for row in rows:
         for column, panel in enumerate(row):
             left = MARGIN + column * (size + GAP)
-            parts.append(text(left, top + 18, panel.caption, fill=INK, font_size=13, font_weight=700))
-            parts.append(text(left, top + 35, panel.remark, fill=FAINT_INK, font_size=11))
+            elements.append(text(left, top + 18, panel.caption, fill=INK, font_size=13, font_weight=700))
+            elements.append(text(left, top + 35, panel.remark, fill=FAINT_INK, font_size=11))
             if panel.cells.size:  # the empty grid that an ARC prediction may be
                 description = f"{panel.caption}: {panel.remark}"
-                parts.append(grid_svg(panel, description, left, top + 2 * LINE_HEIGHT, size))
+                elements.append(grid_svg(panel, description, left, top + 2 * LINE_HEIGHT, size))
         top += 2 * LINE_HEIGHT + GAP
         top += max(size * len(panel.cells) / max(*panel.cells.shape, 1) for panel in row)
     legend = _legend(panels)
     if legend:
-        parts.append(text(MARGIN, top + 11, legend, fill=INK, font_size=11))
+        elements.append(text(MARGIN, top + 11, legend, fill=INK, font_size=11))
         top += LINE_HEIGHT
     width = 2 * MARGIN + max(round(0.62 * 15 * len(title)), *(len(row) * (size + GAP) - GAP for row in rows))
-    return document(width, top + MARGIN, title, parts)
+    return document(width, top + MARGIN, title, elements)
 
 
 def _legend(panels: Sequence[Panel]) -> str:
@@ -104,7 +104,7 @@ def grid_svg(
     )
     frame = ""
     if size is not None:
-        width, height = (size * part / max(rows, columns, 1) for part in (columns, rows))
+        width, height = (size * num / max(rows, columns, 1) for num in (columns, rows))
         frame = f'x="{number(x)}" y="{number(y)}" width="{number(width)}" height="{number(height)}" '
     view = f"-1 -1 {columns * CELL + 2} {rows * CELL + 2}"
     body = f'<g transform="scale({CELL})">{"".join(shapes)}</g>{"".join(groups)}'
@@ -146,12 +146,12 @@ def gif(svgs: Sequence[str]) -> bytes:
     return stream.getvalue()
 
 
-def document(width: Length, height: Length, title: str, parts: Iterable[str]) -> str:
+def document(width: Length, height: Length, title: str, elements: Iterable[str]) -> str:
     """A whole SVG document on white; screen readers read its title."""
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" role="img" width="{number(width)}" height="{number(height)}" '
         f'viewBox="0 0 {number(width)} {number(height)}" {FONT}>\n<title>{escape(title)}</title>\n'
-        f"{rectangle(0, 0, width, height, fill='#ffffff')}\n" + "\n".join(parts) + "\n</svg>\n"
+        f"{rectangle(0, 0, width, height, fill='#ffffff')}\n" + "\n".join(elements) + "\n</svg>\n"
     )
 
 

@@ -113,9 +113,9 @@ def _shrunk(key: str, value: Any, fixed: Mapping[str, Any], at_most: Mapping[str
     if name in fixed:
         return fixed[name]
     if isinstance(value, dict):
-        small = {part: _shrunk(part, item, fixed, at_most) for part, item in value.items()}
+        small = {inner_key: _shrunk(inner_key, item, fixed, at_most) for inner_key, item in value.items()}
         # A length in epochs becomes one in optimiser steps, of which `at_most` has a number.
-        return {part.replace("epochs", "steps"): item for part, item in small.items()}
+        return {inner_key.replace("epochs", "steps"): item for inner_key, item in small.items()}
     if name not in at_most:
         return value
     if isinstance(value, list):

@@ -357,7 +357,7 @@ def permuted(report: Report, task: str) -> str:
     runs = [
         run
         for run in runs
-        if not any(part.puzzles_digest in WITH_ANOTHER_TASK_TYPE for part in run.scored.values())
+        if not any(scored_set.puzzles_digest in WITH_ANOTHER_TASK_TYPE for scored_set in run.scored.values())
     ]
     rows = [(run, run.equivariance) for run in runs if run.equivariance and run.equivariance.is_in_float32]
     others = [
@@ -373,27 +373,27 @@ def permuted(report: Report, task: str) -> str:
         f"{TASKS[task].permutation_note}{left_out}"
     )
     title = TASKS[task].permutation_title
-    parts, top = picture_heading(title, about)
+    elements, top = picture_heading(title, about)
     for run, result in rows:
         name, counts = model_name(run.variant), f"{result.num_identical:,} of {result.num_pairs:,}"
         heading = f"{name}, {data_set_name(run.data_set)}"
-        parts.append(svg.text(LEFT, top + 14, heading, font_size=13.5, font_weight=700, fill=DARK))
-        parts.append(svg.text(LEFT, top + 32, f"f(πx) = πf(x) for {counts} puzzles", **SMALL))
+        elements.append(svg.text(LEFT, top + 14, heading, font_size=13.5, font_weight=700, fill=DARK))
+        elements.append(svg.text(LEFT, top + 32, f"f(πx) = πf(x) for {counts} puzzles", **SMALL))
         for column, (symbol, panel) in enumerate(_grids(run, result.example).items()):
             left = LEFT + column * (SIZE + GAP)
-            parts.append(svg.grid_svg(panel, f"{symbol}, {name}", left, top + 44, SIZE))
+            elements.append(svg.grid_svg(panel, f"{symbol}, {name}", left, top + 44, SIZE))
             caption = symbol if panel.cells.size else f"{symbol}: no grid"
-            parts.append(svg.text(left, top + 62 + SIZE, caption, font_size=12, fill=DARK))
+            elements.append(svg.text(left, top + 62 + SIZE, caption, font_size=12, fill=DARK))
         top += SIZE + 92
-    return svg.document(LEFT + 4 * (SIZE + GAP), top, title, parts)
+    return svg.document(LEFT + 4 * (SIZE + GAP), top, title, elements)
 
 
 def picture_heading(title: str, about: str) -> tuple[list[str], int]:
     """Write the title of a picture and the lines about it; returns them with the height that they take."""
     lines = textwrap.wrap(about, 135)
-    parts = [svg.text(LEFT, 26, title, font_size=16, font_weight=700, fill=DARK)]
-    parts += [svg.text(LEFT, 46 + 16 * index, line, **SMALL) for index, line in enumerate(lines)]
-    return parts, 58 + 16 * len(lines)
+    elements = [svg.text(LEFT, 26, title, font_size=16, font_weight=700, fill=DARK)]
+    elements += [svg.text(LEFT, 46 + 16 * index, line, **SMALL) for index, line in enumerate(lines)]
+    return elements, 58 + 16 * len(lines)
 
 
 def _grids(run: Evaluation, example: PermutedPuzzle) -> dict[str, Panel]:

@@ -48,13 +48,13 @@ def group_notes(entries: Iterable[Entry]) -> Iterator[str]:
         title = puzzle_set(task, test_set)
         units = list[GroupScore]()
         for kind, groups in groups_of(next(iter(runs_of.values())), test_set).items():
-            parts = []
+            texts = []
             for name, group in groups.items():
                 values = [group_score(runs, test_set, kind, name).value for runs in runs_of.values()]
-                parts.append(
+                texts.append(
                     f"{name} {', '.join(f'{value:.0f}' for value in values)} (n {group.num_puzzles:,})"
                 )
-            yield f"{title} by {kind}, solved in percent by {names}: {'; '.join(parts)}."
+            yield f"{title} by {kind}, solved in percent by {names}: {'; '.join(texts)}."
             units = units or [*groups.values()]
         num_puzzles, num_units = (
             sum(getattr(group, count) for group in units) for count in ("num_puzzles", "num_units")

@@ -135,7 +135,10 @@ def _headline_rows(
 ) -> Iterator[HeadlineRow]:
     """A row for every set of a data set on which a variant has a score with the puzzles' own task types."""
     for test_set in dict.fromkeys(
-        name for seeds in runs.values() for name, part in seeds[0].scored.items() if part.has_own_task_types
+        name
+        for seeds in runs.values()
+        for name, scored in seeds[0].scored.items()
+        if scored.has_own_task_types
     ):
         steps = {
             variant: seeds[0].scored[test_set].headline_steps
@@ -147,10 +150,10 @@ def _headline_rows(
             continue
         num = max(value.num_puzzles for value in scores.values() if value)
         first_run = next(iter(runs.values()))[0]
-        parts = [seeds[0].scored[test_set] for seeds in runs.values() if test_set in seeds[0].scored]
-        is_own_set = parts[0].of_file is None
+        scored = [seeds[0].scored[test_set] for seeds in runs.values() if test_set in seeds[0].scored]
+        is_own_set = scored[0].of_file is None
         name = puzzle_set(data_set, test_set) if is_own_set else f"{data_set_name(data_set)} {test_set}"
-        texts = {"Test puzzles": f"{name}{blanks_text(first_run.task, parts)}, n {num:,}"}
+        texts = {"Test puzzles": f"{name}{blanks_text(first_run.task, scored)}, n {num:,}"}
         for variant, value in scores.items():
             if value is None:
                 is_refused = any(test_set in run.refused for run in runs[variant])
@@ -171,13 +174,13 @@ def _paper_column(results: Results, run: Evaluation, test_set: str) -> tuple[str
     A set of another size than the paper's stands beside the paper's as in the tables, and only if no run of the task
     was scored on the latter.
     """
-    scored_sets = {name for other in all_runs(results) if other.task == run.task for name in other.scored}
+    scored = {name for other in all_runs(results) if other.task == run.task for name in other.scored}
     for number in ("1", "3"):
         table = load_paper().score_tables[number]
         (row,) = (row for row in table.rows if row.variant == "se_rrm")
         for key, column in table.columns.items():
             is_column = (column.task, column.metric) == (run.task, run.main_metric)
-            is_other_size = test_set != column.set and column.set in scored_sets
+            is_other_size = test_set != column.set and column.set in scored
             if is_column and test_set == set_in_column(column, run) and not is_other_size:
                 blanks = f", {column.blanks} blanks" if column.blanks else ""
                 puzzles = f"{puzzle_set(run.task, column.set)}{blanks}, n {column.num:,}"

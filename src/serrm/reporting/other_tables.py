@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from statistics import fmean
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 import pandas as pd
@@ -29,54 +30,53 @@ Columns = Mapping[str, tuple[str, str]]  # heading → test set and metric
 
 
 def variants_table(report: Report) -> pd.DataFrame:
-    """Variants in none of the paper's tables: a row per variant and own test set of its data set, over all seeds."""
+    """Tabulate variants in none of the paper's tables: a row per variant and own test set of its data set."""
     paper_variants = {
         (column.task, row.variant_of(key))
         for table in load_paper().score_tables.values()
         for row in table.rows
         for key, column in table.columns.items()
     }
-    rows = []
-    for (data_set, variant), runs in report.results.items():
-        if (runs[0].task, variant) in paper_variants:
-            continue
-        for name in runs[0].own_sets:
-            if name in runs[0].scored:
-                labels = {
-                    "Task": data_set_name(data_set),
-                    "Model": model_name(variant),
-                    "Puzzles": set_name(name),
-                }
-                rows.append(labels | _scores_on(runs, name, {}))
-    columns = ["Task", "Model", "Puzzles", "n", "Steps", "Solved", "GPA"]
-    return pd.DataFrame(rows, columns=columns, dtype=object).fillna(DASH)
+
+    def sets(run: Evaluation) -> list[str]:
+        is_ours = (run.task, run.variant) not in paper_variants
+        return [name for name in run.own_sets if is_ours and name in run.scored]
+
+    return _by_set(report, sets, ["Task", "Model", "Puzzles"])
 
 
 def file_sets_table(report: Report) -> pd.DataFrame:
-    """Tabulate scores on the test sets of users' files: a row per variant and test set, over all seeds."""
+    """Tabulate scores on the test sets of users' files: a row per variant and test set."""
+
+    def sets(run: Evaluation) -> list[str]:
+        return [name for name, scored_set in run.sets.items() if scored_set.of_file is not None]
+
+    return _by_set(report, sets, ["Task", "Puzzles", "Model"], further_metrics())
+
+
+def _by_set(
+    report: Report,
+    sets: Callable[[Evaluation], Sequence[str]],
+    labels: Sequence[str],
+    further: Mapping[str, str] = MappingProxyType({}),
+) -> pd.DataFrame:
+    """Tabulate the scores of all seeds: a row per variant and each of its `sets`; `further` has metrics by heading."""
     rows = []
     for (data_set, variant), runs in report.results.items():
-        for name in [name for name, scores in runs[0].sets.items() if scores.of_file is not None]:
-            scores = {"Solved": CANNOT_EXTRAPOLATE}
-            if name in runs[0].scored:
-                scores = _scores_on(runs, name, further_metrics())
-            rows.append(
-                {"Task": data_set_name(data_set), "Puzzles": name, "Model": model_name(variant)} | scores
-            )
-    further = [heading for heading in further_metrics() if any(heading in row for row in rows)]
-    columns = ["Task", "Puzzles", "Model", "n", "Steps", "Solved", "GPA", *further]
+        for name in sets(runs[0]):
+            puzzles = set_name(name) if name in runs[0].own_sets else name
+            row = {"Task": data_set_name(data_set), "Model": model_name(variant), "Puzzles": puzzles}
+            if scored_set := runs[0].scored.get(name):
+                steps = scored_set.headline_steps
+                metrics = {"Solved": runs[0].main_metric, "GPA": "gpa", **further}
+                scores = {heading: score(runs, metric, name, steps) for heading, metric in metrics.items()}
+                row |= {"n": f"{scored_set.num_puzzles:,}", "Steps": str(steps)}
+                rows.append(row | {heading: str(result) for heading, result in scores.items() if result})
+            else:
+                rows.append(row | {"Solved": CANNOT_EXTRAPOLATE})
+    shown = [heading for heading in further if any(heading in row for row in rows)]
+    columns = [*labels, "n", "Steps", "Solved", "GPA", *shown]
     return pd.DataFrame(rows, columns=columns, dtype=object).fillna(DASH)
-
-
-def _scores_on(runs: Sequence[Evaluation], name: str, further: Mapping[str, str]) -> dict[str, str]:
-    """List the number of puzzles, the steps and the scores on a set, by heading; `further` has metrics by heading."""
-    scored = runs[0].scored[name]
-    metrics = {"Solved": runs[0].main_metric, "GPA": "gpa", **further}
-    scores = {
-        heading: score(runs, metric, name, scored.headline_steps) for heading, metric in metrics.items()
-    }
-    texts = {heading: str(result) for heading, result in scores.items() if result}
-    return {"n": f"{scored.num_puzzles:,}", "Steps": str(scored.headline_steps)} | texts
 
 
 def criteria_table(report: Report) -> pd.DataFrame:
@@ -112,7 +112,7 @@ def task_types_table(report: Report) -> pd.DataFrame:
     headings: dict[str, TaskTypeRow] = {"Own": "right", "Zeros": "blank", "Random": "random"}
 
     def columns(run: Evaluation) -> Columns:
-        sets = {part.task_type_row: name for name, part in run.scored.items()}
+        sets = {scored_set.task_type_row: name for name, scored_set in run.scored.items()}
         return {heading: (sets.get(row, NO_SET), "pass_at_2") for heading, row in headings.items()}
 
     return _scores(report, columns)
@@ -139,8 +139,8 @@ def _scores(report: Report, columns: Callable[[Evaluation], Columns]) -> pd.Data
     """A row per data set and variant with a score; `columns` is a function from a run to its columns."""
     rows = []
     for (data_set, variant), runs in report.results.items():
-        part = runs[0].scored.get(runs[0].main_set)
-        steps = part.headline_steps if part else HEADLINE_STEPS
+        main_set = runs[0].scored.get(runs[0].main_set)
+        steps = main_set.headline_steps if main_set else HEADLINE_STEPS
         scores = {
             name: score(runs, metric, test_set, steps)
             for name, (test_set, metric) in columns(runs[0]).items()

@@ -123,18 +123,24 @@ def describe_test_set(entries: Sequence[Entry]) -> str:
     return f"{name}, n {num} (paper: {counts_text(entry.paper_entry.num or column.num for entry in entries)})"
 
 
-def blanks_text(task: str, parts: Iterable[ScoredSet]) -> str:
+def blanks_text(task: str, sets: Iterable[ScoredSet]) -> str:
     """The mean number of blanks per puzzle, such as ", 43 blanks"; empty for a task without a number of blanks."""
-    means = mean_blanks(task, parts)
+    means = mean_blanks(task, sets)
     return f", {' or '.join(map(str, means))} blanks" if means else ""
 
 
-def mean_blanks(task: str, parts: Iterable[ScoredSet]) -> list[int]:
+def mean_blanks(task: str, sets: Iterable[ScoredSet]) -> list[int]:
     """The different mean numbers of blanks per puzzle; empty for a task without a number of blanks."""
     record = TASKS[task]
     if not (isinstance(record, GridTask) and record.names_blanks):
         return []
-    return [*dict.fromkeys(round(part.num_blank / part.num_puzzles) for part in parts if part.num_blank)]
+    return [
+        *dict.fromkeys(
+            round(scored_set.num_blank / scored_set.num_puzzles)
+            for scored_set in sets
+            if scored_set.num_blank
+        )
+    ]
 
 
 def easier_puzzles(results: Results) -> list[str]:
@@ -146,13 +152,13 @@ def easier_puzzles(results: Results) -> list[str]:
             if scored is None:
                 continue
             run, test_set = scored.runs[0], scored.test_set
-            part, name = run.scored[test_set], puzzle_set(column.task, test_set)
-            means = mean_blanks(column.task, [part])
+            scored_set, name = run.scored[test_set], puzzle_set(column.task, test_set)
+            means = mean_blanks(column.task, [scored_set])
             is_arc = isinstance(TASKS[column.task], ArcTask)
-            if column.side is not None and part.side < column.side:
+            if column.side is not None and scored_set.side < column.side:
                 names.append(f"{name} (paper: {set_name(column.set)})")
             elif column.blanks is not None and means and means[0] < EASIER_BELOW * column.blanks.num:
-                names.append(f"{name}{blanks_text(column.task, [part])} (paper: {column.blanks})")
-            elif is_arc and part.side < MAX_SIDE:
-                names.append(f"{name}, grids of at most {part.side}×{part.side}")
+                names.append(f"{name}{blanks_text(column.task, [scored_set])} (paper: {column.blanks})")
+            elif is_arc and scored_set.side < MAX_SIDE:
+                names.append(f"{name}, grids of at most {scored_set.side}×{scored_set.side}")
     return names

@@ -190,19 +190,19 @@ def failures(report: Report, folder: Path) -> str:
         f"The first ones of profile {report.profile} for each model, seed {rows[0][0].seed}: its prediction after the "
         "most steps, with wrong cells marked, and the answer."
     )
-    parts, top = picture_heading(title, about)
+    elements, top = picture_heading(title, about)
     for run, examples in rows:
         heading = f"{model_name(run.variant)}, {data_set_name(run.data_set)}"
         colour, _ = style(run.variant)
-        parts.append(svg.text(LEFT, top + 14, heading, font_size=13.5, font_weight=700, fill=colour))
+        elements.append(svg.text(LEFT, top + 14, heading, font_size=13.5, font_weight=700, fill=colour))
         for column, example in enumerate(examples):
             puzzle, last = example.puzzle, max(example.puzzle.predictions)
             assert puzzle.answer is not None
             panels = puzzle.prediction_panel(puzzle.predictions[last]), puzzle.answer_panel(puzzle.answer)
             for place, panel in enumerate(panels):
                 left = LEFT + (2 * column + place) * (SIZE + GAP)
-                parts.append(svg.grid_svg(panel, f"{panel.caption}, {example.name}", left, top + 26, SIZE))
+                elements.append(svg.grid_svg(panel, f"{panel.caption}, {example.name}", left, top + 26, SIZE))
                 caption = panel.remark or "answer"
-                parts.append(svg.text(left, top + 44 + SIZE, caption, font_size=12, fill=DARK))
+                elements.append(svg.text(left, top + 44 + SIZE, caption, font_size=12, fill=DARK))
         top += SIZE + 74
-    return svg.document(LEFT + 2 * NUM_FAILURES * (SIZE + GAP), top, title, parts)
+    return svg.document(LEFT + 2 * NUM_FAILURES * (SIZE + GAP), top, title, elements)

@@ -105,11 +105,11 @@ def table_files(report: Report, report_tables: Sequence[Table]) -> dict[str, str
     files = {f"{table.name}.md": to_markdown(table) for table in report_tables}
     notes = [f"- {line}" for line in notes_on_tables(report.results)]
     files["notes.md"] = "\n".join(["### How to read the tables\n", *notes, ""])
-    parts = ["### Settings that differ from the runs of the same families in profile `paper`"]
+    sections = ["### Settings that differ from the runs of the same families in profile `paper`"]
     for recipe in recipe_tables(report):
-        parts.append(f"#### {recipe.title}")
-        parts += [markdown(frame) for frame in (recipe.settings, recipe.others) if len(frame)]
-    files["recipes.md"] = "\n\n".join(parts) + "\n"
+        sections.append(f"#### {recipe.title}")
+        sections += [markdown(frame) for frame in (recipe.settings, recipe.others) if len(frame)]
+    files["recipes.md"] = "\n\n".join(sections) + "\n"
     return files
 
 
@@ -117,9 +117,9 @@ def headline_scores(runs: Sequence[Evaluation]) -> dict[str, dict[str, float]]:
     """The main metric in percent of every set after its headline steps, by run, for `dvc metrics`."""
     return {
         run.name: {
-            name: round(in_percent(run.task, run.main_metric, part.steps[part.headline_steps])[0], 2)
-            for name, part in run.scored.items()
-            if part.has_own_task_types
+            name: round(in_percent(run.task, run.main_metric, scored.steps[scored.headline_steps])[0], 2)
+            for name, scored in run.scored.items()
+            if scored.has_own_task_types
         }
         for run in runs
     }
@@ -135,9 +135,9 @@ def write_curves(runs: Sequence[Evaluation], folder: Path) -> None:
         for point in run.learning_curve:
             at = {"step": point.step, "samples": point.samples, "loss": point.loss}
             learning.append({"panel": data_set, "model": model, **at, **_rates(run, point.scores)})
-        for name, part in run.scored.items():
+        for name, scored in run.scored.items():
             names = {"panel": f"{data_set} {set_name(name)}", "model": model}
-            depth += [{**names, "steps": num, **_rates(run, scores)} for num, scores in part.steps.items()]
+            depth += [{**names, "steps": num, **_rates(run, scores)} for num, scores in scored.steps.items()]
     for name, points, counts in (
         ("depth", depth, ["steps"]),
         ("learning", learning, ["step", "samples", "loss"]),

@@ -81,35 +81,35 @@ def score(
     runs: Sequence[Evaluation], metric: str, test_set: str | None = None, steps: int = HEADLINE_STEPS
 ) -> Score | None:
     """The score of all seeds of a variant on a set, by default on the main one; None if a seed has none."""
-    parts = [run.scored.get(run.main_set if test_set is None else test_set) for run in runs]
-    scored = [(part, part.steps[steps]) for part in parts if part and metric in part.steps.get(steps, {})]
+    sets = [run.scored.get(run.main_set if test_set is None else test_set) for run in runs]
+    scored = [scored_set for scored_set in sets if scored_set and metric in scored_set.steps.get(steps, {})]
     if not scored or len(scored) < len(runs):
         return None
-    first_set, _ = scored[0]
-    by_seed = [in_percent(runs[0].task, metric, scores) for _, scores in scored]
+    by_seed = [in_percent(runs[0].task, metric, scored_set.steps[steps]) for scored_set in scored]
     is_rate = metrics_of(runs[0].task)[metric].statistic is not MEAN
-    result = over_seeds(by_seed, first_set.num_at(steps))._replace(is_rate=is_rate)
+    result = over_seeds(by_seed, scored[0].num_at(steps))._replace(is_rate=is_rate)
     if metric != runs[0].main_metric:
         return result
-    outcomes = _outcomes([part for part, _ in scored], steps)
-    return result._replace(puzzles_digest=first_set.puzzles_digest, outcomes=outcomes)
+    return result._replace(puzzles_digest=scored[0].puzzles_digest, outcomes=_outcomes(scored, steps))
 
 
 def headline_score(
     runs: Sequence[Evaluation], test_set: str | None = None, metric: str | None = None
 ) -> Score | None:
     """Compute the score of all seeds of a variant after the headline steps of a set; by default the main ones."""
-    part = runs[0].scored.get(runs[0].main_set if test_set is None else test_set)
-    return score(runs, metric or runs[0].main_metric, test_set, part.headline_steps) if part else None
+    scored_set = runs[0].scored.get(runs[0].main_set if test_set is None else test_set)
+    if scored_set is None:
+        return None
+    return score(runs, metric or runs[0].main_metric, test_set, scored_set.headline_steps)
 
 
-def _outcomes(parts: Sequence[ScoredSet], steps: int) -> tuple[float, ...] | None:
-    """The mean credit of every puzzle over seeds.
+def _outcomes(sets: Sequence[ScoredSet], steps: int) -> tuple[float, ...] | None:
+    """Average the credit of every puzzle over seeds.
 
     None unless all seeds have outcomes after `steps` on the same puzzles.
     """
-    outcomes = [kept for part in parts if (kept := part.outcomes_after(steps)) is not None]
-    if len(outcomes) < len(parts) or len({part.puzzles_digest for part in parts}) > 1:
+    outcomes = [seed for scored_set in sets if (seed := scored_set.outcomes_after(steps)) is not None]
+    if len(outcomes) < len(sets) or len({scored_set.puzzles_digest for scored_set in sets}) > 1:
         return None
     return tuple(np.mean(outcomes, axis=0).tolist())
 
@@ -196,7 +196,7 @@ def read_runs(params: Params, folder: Path) -> list[Evaluation]:
         run = read_evaluation(path)
         if (run.profile, run.name) != (params.profile, name):
             raise ValueError(f"{path}: holds run {run.name} of profile {run.profile}")
-        sets = {key: part for key, part in run.sets.items() if part.of_file in (None, *params.tests)}
+        sets = {key: scored for key, scored in run.sets.items() if scored.of_file in (None, *params.tests)}
         runs.append(run.model_copy(update={"sets": sets}))
     return runs
 
