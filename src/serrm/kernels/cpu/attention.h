@@ -1,8 +1,9 @@
 // Softmax attention of one head over one sequence, forward and backward, without a copy of the whole score matrix.
 //
-// Queries, keys and values are read where the product before left them, rows `row` apart, and turned on the way. Scores of
-// bfloat16 numbers stand in a row per query (attention_rows.h), because a product takes two neighbours of a row. Those of
-// float32 numbers stand in a column per query (attention_columns.h), which adds up a softmax without summing a register.
+// Queries, keys and values are read from the output of the product before, queries and keys in rotated copies where
+// there is a rotation. With bfloat16 numbers, the scores of a query are a row (attention_rows.h), because products take
+// two adjacent numbers of a row. With float32 numbers they are a column (attention_columns.h), so that a softmax needs
+// no sum over the lanes of a register.
 #pragma once
 
 #include "pack.h"
@@ -10,89 +11,100 @@
 
 struct Head {
     int64_t length, head_dim;
-    int64_t row;          // between the queries of neighbours; likewise of keys and values
-    int64_t mixed_row;    // between the results of neighbours
+    int64_t row_stride;      // numbers from one position's query to the next one's; likewise for keys and values
+    int64_t output_stride;   // numbers from one position's output to the next one's
     const float *cos, *sin;  // length × head_dim/2, or null
     float dropout;
     uint32_t seed;  // of this head of this sequence
-    float slope() const { return 1.f / std::sqrt((float)head_dim); }  // of a score by the product of query and key
+
+    // The factor of query·key.
+    float score_scale() const { return 1.f / std::sqrt((float)head_dim); }
 };
 
-// What turns the products of a query with keys into weights: share · 2^((product − largest) · factor), where factor is slope/ln 2.
+// What the backward pass needs of a query's softmax. A key's weight is 2^((product − maximum) · factor) · inverse_sum,
+// with product = query·key and factor = score_scale/ln 2.
 struct Softmax {
-    float largest, share;
+    float maximum, inverse_sum;
 };
 
 struct AttentionScratch {
-    Buffer<number> queries, keys, weights, changes;
-    Buffer<unit> keys_across, values_across, queries_across, outs_across;
-    Buffer<unit> value_units, key_units, query_units, change_units, weight_units, out_units;
-    Buffer<float> scores, weight_changes, key_sums, value_sums, query_sums;
+    Buffer<number> queries, keys, weights, d_scores;
+    Buffer<unit> transposed_keys, transposed_values, transposed_queries, transposed_d_output;
+    Buffer<unit> value_units, key_units, query_units, d_score_units, weight_units, d_output_units;
+    Buffer<float> scores, d_weights, key_sums, value_sums, query_sums;
 };
 
-inline int64_t padded(int64_t length) { return (length + LANES - 1) / LANES * LANES; }
+inline int64_t padded_length(int64_t length) { return (length + LANES - 1) / LANES * LANES; }
 
-// Turned copies of `length` rows.
-inline const number* turned(const number* from, const Head& head, Buffer<number>& buffer) {
-    number* to = buffer.room(head.length * head.head_dim);
+// Copies the `length` rows of a head's queries or keys, rotated to their positions.
+inline const number* rotate_rows(const number* from, const Head& head, Buffer<number>& buffer) {
+    number* to = buffer.reserve(head.length * head.head_dim);
     const int64_t half = head.head_dim / 2;
     for (int64_t s = 0; s < head.length; s++) {
         for (int64_t c = 0; c < head.head_dim; c += LANES)
-            _mm_prefetch((const char*)(from + (s + AHEAD) * head.row + c), _MM_HINT_T0);
+            _mm_prefetch((const char*)(from + (s + ROWS_AHEAD) * head.row_stride + c), _MM_HINT_T0);
         const float* cos = head.cos ? head.cos + s * half : nullptr;
-        rotate<false>(from + s * head.row, cos, head.sin + (head.cos ? s * half : 0), half, to + s * head.head_dim);
+        rotate<false>(from + s * head.row_stride, cos, head.sin + (head.cos ? s * half : 0), half,
+                      to + s * head.head_dim);
     }
     return to;
 }
 
-// Bits that have nothing in common with those of neighbours.
-inline Integers scrambled(Integers x) {
-    x = product_of(xor_shifted(x, 16), all_integers(0x7feb352d));
-    x = product_of(xor_shifted(x, 15), all_integers(0x846ca68b));
-    return xor_shifted(x, 16);
+// A hash: the bits for adjacent numbers have nothing in common.
+inline Integers scramble(Integers x) {
+    x = multiply_integers(xor_shift(x, 16), broadcast_integer(0x7feb352d));
+    x = multiply_integers(xor_shift(x, 15), broadcast_integer(0x846ca68b));
+    return xor_shift(x, 16);
 }
 
-// Which of 16 weights stay, and by what those are multiplied.
+// Dropout of weights: a hash of seed, query and key decides which of them are dropped; the others are multiplied by
+// `factor`.
 struct Dropout {
     uint32_t seed;
-    Integers least;
+    Integers threshold;
     Vector factor;
     bool is_on;
     explicit Dropout(const Head& head)
         : seed(head.seed),
-          least(all_integers((uint32_t)(head.dropout * 4294967296.0))),
-          factor(all(1.f / (1.f - head.dropout))),
+          threshold(broadcast_integer((uint32_t)(head.dropout * 4294967296.0))),
+          factor(broadcast(1.f / (1.f - head.dropout))),
           is_on(head.dropout > 0) {}
-    // Whether weights are dropped is decided by a hash of seed, query and key, which begins with the query:
-    Integers rows(Integers queries) const {
-        return scrambled(sum_of(all_integers(seed), product_of(queries, all_integers(0x9e3779b9u))));
+    // The first step of the hash, from the seed and 16 queries.
+    Integers hash_queries(Integers queries) const {
+        return scramble(
+            add_integers(broadcast_integer(seed), multiply_integers(queries, broadcast_integer(0x9e3779b9u))));
     }
-    // … of 16 queries from `query` on.
-    Integers rows(int64_t query) const { return rows(sum_of(zero_to_fifteen(), all_integers((uint32_t)query))); }
-    // Weights of one query and 16 keys from `key` on, or of 16 queries and one key.
-    Vector operator()(Vector x, Integers rows, Integers keys) const {
-        return where(is_at_least(scrambled(sum_of(rows, keys)), least), x * factor);
+    // The same for 16 queries from `query` on.
+    Integers hash_queries(int64_t query) const {
+        return hash_queries(add_integers(lane_indices(), broadcast_integer((uint32_t)query)));
     }
-    Vector operator()(Vector x, Integers rows, int64_t key) const {
-        return is_on ? (*this)(x, rows, all_integers((uint32_t)key)) : x;
+    // Drops from 16 weights x, given the queries' hashes and the keys.
+    Vector operator()(Vector x, Integers hashes, Integers keys) const {
+        return where(is_at_least(scramble(add_integers(hashes, keys)), threshold), x * factor);
     }
-    Vector of_row(Vector x, int64_t query, int64_t key) const {
+    // Drops from the weights of 16 queries for one key.
+    Vector operator()(Vector x, Integers hashes, int64_t key) const {
+        return is_on ? (*this)(x, hashes, broadcast_integer((uint32_t)key)) : x;
+    }
+    // Drops from the weights of one query for 16 keys from `key` on.
+    Vector along_keys(Vector x, int64_t query, int64_t key) const {
         if (!is_on) return x;
-        return (*this)(x, rows(all_integers((uint32_t)query)), sum_of(zero_to_fifteen(), all_integers((uint32_t)key)));
+        return (*this)(x, hash_queries(broadcast_integer((uint32_t)query)),
+                       add_integers(lane_indices(), broadcast_integer((uint32_t)key)));
     }
 };
 
-// Stores the sums of a tile as numbers, each row times its own share.
-struct StoreShares {
+// Epilogue: stores the sums as numbers of the build's type, each row multiplied by its scale.
+struct StoreScaled {
     static constexpr bool NEEDS_PANEL = false;
     number* to;
-    int64_t row;
-    const float* shares;
+    int64_t row_stride;
+    const float* scales;
     template <int R, int C>
-    void operator()(int64_t at_row, int64_t column, Vector (&sum)[R][C]) const {
+    void operator()(int64_t row, int64_t column, Vector (&sum)[R][C]) const {
         for (int i = 0; i < R; i++)
             for (int j = 0; j < C; j++)
-                store(to + (at_row + i) * row + column + LANES * j, sum[i][j] * all(shares[at_row + i]));
+                store(to + (row + i) * row_stride + column + LANES * j, sum[i][j] * broadcast(scales[row + i]));
     }
 };
 

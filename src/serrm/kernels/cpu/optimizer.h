@@ -1,59 +1,61 @@
-// An update of Adam-atan2 in one pass over a parameter, its gradient and its two moments.
+// Adam-atan2 in one pass over a parameter, its gradient and its two moments.
 #pragma once
 
 #include "vector.h"
 
-// Factors of an update, all of a number of steps t.
+// The factors of step t.
 struct AdamAtan2 {
-    float rate;                      // of learning
-    float decay;                     // 1 − rate · weight decay
-    float mean_share;                // 1 − β₁
-    float square_kept, square_share;  // β₂, 1 − β₂
+    float rate;                        // the learning rate
+    float decay;                       // 1 − rate · weight decay
+    float mean_share;                  // 1 − β₁
+    float square_decay, square_share;  // β₂, 1 − β₂
     float mean_factor, square_factor;  // 1/(1 − β₁ᵗ), 1/(1 − β₂ᵗ)
     int32_t threads;
 };
 
 constexpr float HALF_PI = 1.57079633f;
 
-// The angle of (x, y) for x ≥ 0, to about one unit in the last place; 0 at the origin, not a number if y is none.
+// The angle of (x, y) for x ≥ 0, to about one unit in the last place; 0 at the origin, NaN if y is NaN.
 inline Vector angle(Vector y, Vector x) {
     const Vector height = absolute(y);
     const Mask is_steep = is_greater(height, x);
-    // x and y are not both subnormal: x is the root of a number.
-    const Vector slope = smaller(x, height) / larger(larger(x, height), all(1.17549435e-38f)), square = slope * slope;
-    // Of the polynomials P of degree 7, the one whose largest relative error in t + t³·P(t²) ≈ arctan t, 0 ≤ t ≤ 1, is
-    // least: 1.7e-8.
-    Vector sum = all(2.92069092e-3f);
-    for (const float factor : {-1.63679235e-2f, 4.32118513e-2f, -7.55221397e-2f, 0.106660046f, -0.142110556f, 0.199937731f,
-                               -0.333331525f})
-        sum = multiply_add(sum, square, all(factor));
+    // x and y are not both subnormal, because x is the square root of a number.
+    const Vector slope = minimum(x, height) / maximum(maximum(x, height), broadcast(1.17549435e-38f)),
+                 square = slope * slope;
+    // The polynomial P of degree 7 for which t + t³·P(t²) has the least maximum relative error to arctan t, 0 ≤ t ≤
+    // 1: 1.7e-8.
+    Vector sum = broadcast(2.92069092e-3f);
+    for (const float factor :
+         {-1.63679235e-2f, 4.32118513e-2f, -7.55221397e-2f, 0.106660046f, -0.142110556f, 0.199937731f, -0.333331525f})
+        sum = multiply_add(sum, square, broadcast(factor));
     const Vector flat = multiply_add(slope, sum * square, slope);
-    return with_sign(choose(is_steep, all(HALF_PI) - flat, flat), y);
+    return copy_sign(where(is_steep, broadcast(HALF_PI) - flat, flat), y);
 }
 
-// 16 numbers of each, updated.
+// Updates 16 numbers of a parameter and of its moments.
 inline void update(const AdamAtan2& a, Vector gradient, Vector& parameter, Vector& mean, Vector& square) {
-    mean = multiply_add(all(a.mean_share), gradient - mean, mean);
-    square = multiply_add(gradient * all(a.square_share), gradient, square * all(a.square_kept));
-    const Vector turn = angle(mean * all(a.mean_factor), root(square * all(a.square_factor)));
-    parameter = subtract_product(all(a.rate), turn, parameter * all(a.decay));
+    mean = multiply_add(broadcast(a.mean_share), gradient - mean, mean);
+    square = multiply_add(gradient * broadcast(a.square_share), gradient, square * broadcast(a.square_decay));
+    const Vector direction = angle(mean * broadcast(a.mean_factor), square_root(square * broadcast(a.square_factor)));
+    parameter = subtract_product(broadcast(a.rate), direction, parameter * broadcast(a.decay));
 }
 
-// Parts of `each` numbers, a multiple of 16, are split over the threads.
-inline void update_all(const AdamAtan2& a, const float* gradient, float* parameter, float* mean, float* square, int64_t num) {
-    constexpr int64_t each = 1 << 14;
+// Updates a whole parameter, in chunks that the threads share out.
+inline void update_parameter(const AdamAtan2& a, const float* gradient, float* parameter, float* mean, float* square,
+                             int64_t num) {
+    constexpr int64_t chunk = 1 << 14;  // a multiple of 16
 #pragma omp parallel for num_threads(a.threads) schedule(static)
-    for (int64_t first = 0; first < num; first += each) {
-        const int64_t end = std::min(first + each, num), whole = first + (end - first) / LANES * LANES;
-        for (int64_t at = first; at < whole; at += LANES) {
-            Vector p = load(parameter + at), m = load(mean + at), s = load(square + at);
-            update(a, load(gradient + at), p, m, s);
-            store(parameter + at, p), store(mean + at, m), store(square + at, s);
+    for (int64_t first = 0; first < num; first += chunk) {
+        const int64_t end = std::min(first + chunk, num), whole = first + (end - first) / LANES * LANES;
+        for (int64_t i = first; i < whole; i += LANES) {
+            Vector p = load(parameter + i), m = load(mean + i), s = load(square + i);
+            update(a, load(gradient + i), p, m, s);
+            store(parameter + i, p), store(mean + i, m), store(square + i, s);
         }
         if (whole == end) continue;
-        const Mask here = first_places(end - whole);
-        Vector p = load(here, parameter + whole), m = load(here, mean + whole), s = load(here, square + whole);
-        update(a, load(here, gradient + whole), p, m, s);
-        store(here, parameter + whole, p), store(here, mean + whole, m), store(here, square + whole, s);
+        const Mask mask = first_lanes(end - whole);
+        Vector p = load(mask, parameter + whole), m = load(mask, mean + whole), s = load(mask, square + whole);
+        update(a, load(mask, gradient + whole), p, m, s);
+        store(mask, parameter + whole, p), store(mask, mean + whole, m), store(mask, square + whole, s);
     }
 }
