@@ -8,10 +8,10 @@ with its scoring; `task_of` gives its task, the key of its record in TASKS.
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, TypeVar
 
 import yaml
-from pydantic import AfterValidator, Field, JsonValue, NonNegativeInt, PositiveInt, model_validator
+from pydantic import AfterValidator, BaseModel, Field, JsonValue, NonNegativeInt, PositiveInt, model_validator
 
 from serrm.core.execution import Execution
 from serrm.core.project import MACHINE_FILE, PARAMS, find_root, profile_file
@@ -41,6 +41,7 @@ def _check_name(name: str) -> str:
 
 
 Name = Annotated[str, AfterValidator(_check_name)]  # DVC's stages and files are named after it
+T = TypeVar("T", bound=BaseModel)
 Values = dict[str, Any]  # checked when they are composed
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the one in C is ten times as fast
 
@@ -235,28 +236,23 @@ class Params(Settings):
         values = dict(section.download)
         if section.files != NO_FILES:
             values["source"] = {**values["source"], "root": section.files}
-        return parse(
-            download_settings_class(self.task_of(data_set)),
-            {**values, "seed": section.seed},
-            f"data_sets.{data_set}.download",
-        )
+        return self._parse(download_settings_class(self.task_of(data_set)), data_set, "download", values)
 
     def puzzle_settings(self, data_set: str) -> Settings:
         """Parse the subset of a data set's raw puzzles."""
-        section = self._section(data_set)
-        values = {**section.puzzles, "seed": section.seed}
-        return parse(self._record(data_set).subset, values, f"data_sets.{data_set}.puzzles")
+        values = self._section(data_set).puzzles
+        return self._parse(self._record(data_set).subset, data_set, "puzzles", values)
 
     def array_settings(self, data_set: str) -> ArraySettings:
         """Parse the augmentation of a data set's training set."""
-        section = self._section(data_set)
-        settings = parse(
-            ArraySettings, {**section.arrays, "seed": section.seed}, f"data_sets.{data_set}.arrays"
-        )
-        _check_augmentations(
-            settings, self._record(data_set), f"data_sets.{data_set}.arrays.num_augmentations"
-        )
+        settings = self._parse(ArraySettings, data_set, "arrays", self._section(data_set).arrays)
+        key = f"data_sets.{data_set}.arrays.num_augmentations"
+        _check_augmentations(settings, self._record(data_set), key)
         return settings
+
+    def _parse(self, model: type[T], data_set: str, key: str, values: Values) -> T:
+        """Parse the section `key` of a data set, which has the data set's seed."""
+        return parse(model, {**values, "seed": self.data_sets[data_set].seed}, f"data_sets.{data_set}.{key}")
 
     def test_settings(self, name: str) -> FileTests:
         """Find the entry of a further test set."""
@@ -364,14 +360,10 @@ class Params(Settings):
         settings = parse(RunSettings, {**identity, **values, "fidelity": fidelity.model_dump()}, key_of)
         record, augmentations_key = TASKS[task], key_of(["arrays", "num_augmentations"])
         _check_augmentations(settings.arrays, record, augmentations_key)
-        num, num_built = (
-            settings.arrays.num_augmentations,
-            self.array_settings(run.data_set).num_augmentations,
-        )
-        if isinstance(record, ArcTask) and num > num_built:
-            raise ValueError(
-                f"{augmentations_key}: data_sets.{run.data_set}.arrays builds only {num_built} (got {num})"
-            )
+        num, most = settings.arrays.num_augmentations, self.array_settings(run.data_set).num_augmentations
+        if isinstance(record, ArcTask) and num > most:
+            limit = f"data_sets.{run.data_set}.arrays builds only {most}"
+            raise ValueError(f"{augmentations_key}: {limit} (got {num})")
         side = self.counts(run.data_set).side
         special, answer_tokens = record.alphabet(side).special, record.special_in_answers(side)
         if key := settings.model.misfit(special, answer_tokens):

@@ -68,8 +68,7 @@ def current_commit(root: Path) -> tuple[str, bool]:
 def git_fault(root: Path) -> str | None:
     """Find a reason why git cannot be used, with its remedy; None if it can. DVC needs git at the end of a stage."""
     try:
-        command = ["git", "rev-parse", "--git-dir"]
-        result = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+        result = _run_git(root, "rev-parse", "--git-dir")
     except FileNotFoundError:
         return "git is not installed, and DVC needs it"
     if result.returncode == 0:

@@ -119,26 +119,14 @@ class TrainSettings(Settings):
     """Optimiser steps that take the same supervision step, each at its weights; an extension."""
 
     @model_validator(mode="after")
-    def _has_one_length(self) -> "TrainSettings":
+    def _check(self) -> "TrainSettings":
         if (self.epochs is None) == (self.steps is None):
             raise ValueError(f"give either epochs or steps, got epochs={self.epochs} and steps={self.steps}")
-        return self
-
-    @model_validator(mode="after")
-    def _has_one_kind_of_update(self) -> "TrainSettings":
         if self.updates_per_step > 1 and self.steps_per_update > 1:
             raise setting_error(("updates_per_step",), "needs steps_per_update: 1", self.updates_per_step)
-        return self
-
-    @model_validator(mode="after")
-    def _has_phases_in_order(self) -> "TrainSettings":
         ends = [phase.until for phase in self.curriculum]
         if any(end <= before for before, end in pairwise(ends)):
             raise setting_error(("curriculum",), "must have phases in the order of their ends", ends)
-        return self
-
-    @model_validator(mode="after")
-    def _continues_a_training(self) -> "TrainSettings":
         if self.continues and self.curriculum:
             raise setting_error(("continues",), "has no curriculum, which belongs to a whole training", True)
         return self
