@@ -15,7 +15,7 @@ sys.path.insert(0, SOURCE)
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [SOURCE, os.environ.get("PYTHONPATH")]))
 
 from serrm import command_line  # noqa: E402
-from serrm.core.project import git_fault, has_no_scm  # noqa: E402
+from serrm.core.project import git_fault  # noqa: E402
 from stages import (  # noqa: E402
     build_arrays,
     choose_puzzles,
@@ -46,10 +46,8 @@ def main() -> None:
         logging.getLogger(name).setLevel(logging.WARNING)
     # SIGTERM makes an orderly exit; a training in progress has its own handler.
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
-    # Without git DVC fails, but only after the stage, so check first. A project may use DVC without git.
-    needs_git = "DVC_ROOT" in os.environ and not has_no_scm(Path())
-    fault = git_fault(Path()) if needs_git else None
-    if fault:
+    # Without git DVC fails, but only after the stage, so check first.
+    if "DVC_ROOT" in os.environ and (fault := git_fault(Path())):
         command_line.print_error(fault)
         sys.exit(1)
     try:

@@ -79,12 +79,6 @@ def git_fault(root: Path) -> str | None:
     return f"{folder} is no git repository, which DVC needs: git init && git add . && git commit -m start"
 
 
-def has_no_scm(root: Path) -> bool:
-    """Test if DVC's configuration says that the project is in no repository."""
-    files = [root / ".dvc" / name for name in ("config", "config.local")]
-    return any("no_scm = true" in file.read_text().lower() for file in files if file.is_file())
-
-
 def git(root: Path, *arguments: str) -> str:
     """Run a git command in a project; returns its output, stripped, or "" if it fails or there is no git."""
     try:
