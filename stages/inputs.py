@@ -5,19 +5,19 @@ credit its results to settings, data or code that did not make them. No result d
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
 from serrm.config import Params, read_yaml
 from serrm.core.files import file_names, hash_file
-from serrm.core.project import PARAMS
+from serrm.core.project import PARAMS, PIPELINE
 from serrm.core.provenance import hash_module
 from serrm.core.settings import parse
+from serrm.planning.pipeline import find_loop, resolve, value_at
 
 ROOT: Final = Path(__file__).parents[1]  # of the code; `serrm rehearse` runs the stages in another folder
-PLACEHOLDER = re.compile(r"\$\{([\w.]+)\}")
 CODE_LISTS = (".training", ".scoring")  # files of the stage `hash_code`
 IGNORED = re.compile(r"(^|/)(\.|#|__pycache__/)|~$|\.pyc$")
 
@@ -48,7 +48,7 @@ class Inputs:
             raise ValueError(message)
 
     def _hashes(self, values: Any) -> dict[str, Any]:
-        settings = {f"{PARAMS}: {name}": _value_at(values, name) for name in self.settings_keys}
+        settings = {f"{PARAMS}: {name}": value_at(values, name) for name in self.settings_keys}
         return settings | {path: _content(_located(path)) for path in self.paths}
 
 
@@ -62,24 +62,11 @@ def unedited(stage: str, key: str = "") -> Iterator[Inputs]:
 
 def _names_in_pipeline(stage: str, key: str, values: Any) -> tuple[list[str], list[str]]:
     """Find the keys of params.yaml and the paths that dvc.yaml names for a stage."""
-    section = read_yaml(ROOT / "dvc.yaml")["stages"].get(stage, {})
-    loop = PLACEHOLDER.fullmatch(str(section.get("foreach", "")))
-    item = _value_at(values, f"{loop[1]}.{key}") if loop else None
-    names = {**values, "key": key, "item": item}
-
-    def resolved(text: str) -> str:
-        return PLACEHOLDER.sub(lambda match: str(_value_at(names, match[1])), text)
-
-    body = section.get("do", section)
-    keys, paths = ([resolved(text) for text in body.get(kind, ())] for kind in ("params", "deps"))
-    return keys, paths
-
-
-def _value_at(values: Any, key: str) -> Any:
-    """Find the value at a key such as `runs.NAME`; None if there is none."""
-    for name in key.split("."):
-        values = values.get(name) if isinstance(values, Mapping) else None
-    return values
+    settings = read_yaml(ROOT / PIPELINE)["stages"].get(stage, {})
+    _, entries = find_loop(settings, values)
+    references = {**values, "key": key, "item": entries.get(key)}
+    body = settings.get("do", settings)
+    return resolve(body.get("params", ()), references), resolve(body.get("deps", ()), references)
 
 
 def _located(path: str) -> Path:

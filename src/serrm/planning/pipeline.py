@@ -31,19 +31,19 @@ def stages_of_pipeline(root: Path, params: Params) -> dict[str, Stage]:
     Stages of the user's own, with other commands or other loops such as `matrix`, are left out.
     """
     values = params.model_dump(mode="json")
-    stages, reads, writer = dict[str, tuple[str, str, str]](), dict[str, set[str]](), dict[str, str]()
+    stages, reads, writer = dict[str, tuple[str, str, str]](), dict[str, list[str]](), dict[str, str]()
     for stage, settings in read_yaml(root / PIPELINE)["stages"].items():
         body = settings.get("do", settings)
-        section, entries = _loop(settings, values)
+        section, entries = find_loop(settings, values)
         if not is_of_project(stage, settings):
             continue
         for key, item in entries.items():
             name = f"{stage}@{key}" if key else stage
             references = {"profile": params.profile, "key": key, "item": item}
             stages[name] = stage, section, key
-            reads[name] = _paths(body.get("deps", ()), references)
+            reads[name] = resolve(body.get("deps", ()), references)
             outputs = [path for kind in ("outs", "metrics", "plots") for path in body.get(kind, ())]
-            writer |= dict.fromkeys(_paths(outputs, references), name)
+            writer |= dict.fromkeys(resolve(outputs, references), name)
     below: dict[str, set[str]] = {}
     for path, name in writer.items():
         for folder in (path, *map(str, Path(path).parents)):
@@ -67,7 +67,7 @@ def is_of_project(stage: str, settings: Mapping[str, Any]) -> bool:
     return str(command).startswith(f"python -m stages {stage}")
 
 
-def _loop(settings: Mapping[str, Any], values: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
+def find_loop(settings: Mapping[str, Any], values: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
     """Find the section over which a stage loops, and its entries; without a loop one entry without a name."""
     if "matrix" not in settings and "foreach" not in settings:
         return "", {"": {}}
@@ -75,14 +75,19 @@ def _loop(settings: Mapping[str, Any], values: Mapping[str, Any]) -> tuple[str, 
     return (match[1], values[match[1]]) if match else ("", {})
 
 
-def _paths(entries: Iterable[str | Mapping[str, Any]], values: Mapping[str, Any]) -> set[str]:
-    """List the paths of dependencies or outputs, texts or mappings of one key, with their references replaced."""
+def resolve(entries: Iterable[str | Mapping[str, Any]], values: Mapping[str, Any]) -> list[str]:
+    """List keys or paths of a stage, texts or mappings of one key, with their references replaced."""
 
     def value_of(reference: re.Match[str]) -> str:
-        value: Any = values
-        for name in reference[1].split("."):
-            value = value.get(name, reference[0]) if isinstance(value, Mapping) else reference[0]
-        return str(value)
+        value = value_at(values, reference[1])
+        return reference[0] if value is None else str(value)
 
     texts = [entry if isinstance(entry, str) else next(iter(entry)) for entry in entries]
-    return {REFERENCE.sub(value_of, text) for text in texts}
+    return [REFERENCE.sub(value_of, text) for text in texts]
+
+
+def value_at(values: Any, key: str) -> Any:
+    """Find the value at a key such as `runs.NAME`; None if there is none."""
+    for name in key.split("."):
+        values = values.get(name) if isinstance(values, Mapping) else None
+    return values
