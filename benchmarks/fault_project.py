@@ -21,7 +21,8 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file
 from voluptuous import Invalid
 
-from serrm.core.files import MANIFEST, Manifest, hash_file
+from serrm.core.files import hash_file
+from serrm.sources.manifest import MANIFEST, Manifest
 from serrm.tracking.background import MIRROR_LOCK, OUTPUT, WORK_LOCK
 from serrm.training.checkpoint import damage_of
 from serrm.training.identity import MODEL

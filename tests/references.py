@@ -10,7 +10,7 @@ from jaxtyping import UInt8
 
 from serrm.arrays.arc import ArcPairs
 from serrm.arrays.build import build_arc_arrays
-from serrm.core.files import MANIFEST, Manifest, write_json
+from serrm.core.files import write_json
 from serrm.datasets.arc import AUDIT, PAIRS, write_pairs
 from serrm.puzzles.arc.grids import Pair, PairName, RuleFacts
 from serrm.puzzles.maze import rules as maze_rules
@@ -20,6 +20,7 @@ from serrm.puzzles.sudoku import search as sudoku_search
 from serrm.puzzles.sudoku.rules import are_solutions
 from serrm.scoring.predictions import PREDICTIONS, Rows, SetPredictions, write_predictions
 from serrm.scoring.schema import Evaluation
+from serrm.sources.manifest import MANIFEST, Manifest
 
 # Of a stage's files: scores after a step, and a puzzle to look at.
 RATES = {"fsr": 0.5, "fsr_lo": 0.4, "fsr_hi": 0.6, "gpa": 0.7, "gpa_lo": 0.6, "gpa_hi": 0.8}

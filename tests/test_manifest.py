@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from serrm.arrays.build import build_grid_arrays
-from serrm.core.files import Origin, new_directory, new_file, remove_directory, write_manifest
+from serrm.core.files import Origin, new_directory, new_file, remove_directory
+from serrm.sources.manifest import write_manifest
 from tests.conftest import MakePath
 from tests.references import read_manifest
 from tests.training.running import files_limited

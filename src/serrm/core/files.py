@@ -1,7 +1,4 @@
-"""Read files with errors of one line, write files and folders whole or not at all, hash files; texts of CSV and JSON.
-
-The `download` stage writes raw files with a `manifest.json` beside them (name, sha256, size, origin of each file).
-"""
+"""Read files with errors of one line, write files and folders whole or not at all, hash files, form CSV and JSON."""
 
 import csv
 import hashlib
@@ -15,8 +12,6 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from pydantic import ValidationError
-
-from serrm.core.settings import Settings
 
 T = TypeVar("T")
 
@@ -147,32 +142,11 @@ def between_markers(text: str, begin: str, end: str, content: str) -> str:
     return f"{before}{begin}\n{content}\n{after}"
 
 
-MANIFEST = "manifest.json"
-
-
 class Origin(NamedTuple):
     """Origin of a raw file: an address or a name, and the publisher's revision if there is one."""
 
     where: str
     revision: str | None = None
-
-
-class FileRecord(Settings):
-    """A raw file's name relative to the directory, the sha256 and size of its content, and its origin."""
-
-    name: str
-    sha256: str
-    num_bytes: int
-    origin: str
-    revision: str | None
-
-
-class Manifest(Settings):
-    """The raw files of one directory, sorted by name, with the kind of their source and the seed."""
-
-    kind: str
-    seed: int
-    files: tuple[FileRecord, ...]
 
 
 @contextmanager
@@ -227,21 +201,3 @@ def hash_file(path: Path) -> str:
 def file_names(directory: Path) -> list[str]:
     """List the names of all files below a directory, relative to it, with forward slashes, sorted."""
     return sorted(path.relative_to(directory).as_posix() for path in directory.rglob("*") if path.is_file())
-
-
-def write_manifest(directory: Path, kind: str, seed: int, origins: Mapping[str, Origin]) -> None:
-    """Write `manifest.json` for all files of a directory; `origins` has one entry for each of them."""
-    names = file_names(directory)
-    assert set(names) == set(origins), f"files without origin or the reverse: {set(names) ^ set(origins)}"
-    files = tuple(
-        FileRecord(
-            name=name,
-            sha256=hash_file(directory / name),
-            num_bytes=(directory / name).stat().st_size,
-            origin=origins[name].where,
-            revision=origins[name].revision,
-        )
-        for name in names
-    )
-    text = Manifest(kind=kind, seed=seed, files=files).model_dump_json(indent=2)
-    (directory / MANIFEST).write_text(text + "\n", encoding="utf-8")

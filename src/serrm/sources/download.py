@@ -17,10 +17,11 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import NonNegativeInt
 
-from serrm.core.files import Origin, existing, new_directory, write_manifest
+from serrm.core.files import Origin, existing, new_directory
 from serrm.core.settings import Settings
 from serrm.puzzles.raw import Published
 from serrm.puzzles.tasks import TASKS
+from serrm.sources.manifest import write_manifest
 
 logger = logging.getLogger(__name__)
 S = TypeVar("S")
