@@ -202,24 +202,15 @@ class TrainingRun:
             arithmetic=processes.collect(arithmetic_kind(model, self.precision))[0],
         )
         self.folder = scratch / self.identity.folder_name
-        settings, micro_batch = (
-            run.train.model_copy(update={"precision": self.precision}),
-            execution.micro_batch,
-        )
+        settings = run.train.model_copy(update={"precision": self.precision})
         self.trainer = Trainer(
-            model, stream, settings, run.seed, run.fidelity, processes, micro_batch, steps_before
+            model, stream, settings, run.seed, run.fidelity, processes, execution.micro_batch, steps_before
         )
         newest = self._prepare_folder()
+        if newest is None and run.train.continues and init_from is not None:
+            newest = Path(init_from)
         if newest is not None:
             self._resume(newest)
-        elif run.train.continues:
-            assert init_from is not None
-            if not (Path(init_from) / ckpt.STATE).is_file():
-                self.close()
-                raise ValueError(
-                    f"train.continues: {init_from} holds weights alone, from which no training continues"
-                )
-            self._resume(Path(init_from))
 
     def _counts_before(self) -> tuple[int, int]:
         """Count the steps and samples of the training that this one continues, with those before it; 0 if it does not.
@@ -240,6 +231,8 @@ class TrainingRun:
             raise ValueError(
                 f"train.continues: {init} holds published weights, from which no training continues"
             )
+        if not (init / ckpt.STATE).is_file():
+            raise ValueError(f"train.continues: {init} holds weights alone, from which no training continues")
         train = config.run.train
         differs = {
             "model": config.run.model != run.model,
