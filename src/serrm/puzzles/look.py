@@ -28,9 +28,7 @@ class Keys(NamedTuple):
     """The keys that edit a question as text (`serrm demo`): characters with their labels."""
 
     labels: Mapping[str, str]
-    brush: str = (
-        ""  # the character that a click draws; without one, a click chooses the cell that a key fills
-    )
+    brush: str = ""  # the character that a click draws; without one, it chooses the cell that a key fills
     unique: str = ""  # characters that may stand in one cell only
 
 

@@ -25,9 +25,8 @@ class Published(NamedTuple):
     revision: str
     name: str
     sha256: str | None = None
-    num_files: dict[str, int] | None = (
-        None  # of an archive: patterns of files, each with the number that match
-    )
+    # Of an archive: patterns of files, each with the number that match.
+    num_files: dict[str, int] | None = None
     is_flat: bool = False  # files go straight into the folder, without their paths in the archive
 
 

@@ -21,9 +21,8 @@ from serrm.puzzles.settings import MIRROR
 from serrm.puzzles.text import GridText
 
 PADDING: Final = 0  # the token of padding in every task
-Rule = Callable[
-    [Grids, Grids], Bool[np.ndarray, " N"]
-]  # (questions, answers) → True for answers that obey it
+# (questions, answers) → True for answers that obey it.
+Rule = Callable[[Grids, Grids], Bool[np.ndarray, " N"]]
 
 
 def obey(rule: Rule, questions: Grids, predictions: Grids) -> Bool[np.ndarray, " N"]:
@@ -75,9 +74,8 @@ class Task:
     alphabet: Callable[[int], Alphabet]  # side → the tokens of its grids
     # Where puzzles come from.
     source: Any  # the type of the download stage's setting `source`, a union over `kind`
-    subset: type[
-        Settings
-    ]  # settings of the stage choose_puzzles, with a field `seed`, which is the data set's
+    # Settings of the stage choose_puzzles, with a field `seed`, which is the data set's.
+    subset: type[Settings]
     most_augmentations: int | None = None  # of a puzzle; None: any number
     # (source, directory, seed): writes the files that are neither copied nor downloaded → their origins.
     make: Callable[[Any, Path, int], dict[str, Origin]]
@@ -172,9 +170,8 @@ class GridTask(Task):
     grading: Grading | None = None  # of difficulty
     # (seed, puzzle, augmentation, side) → the parameters of an augmentation; augmentation 0 is the puzzle itself.
     draw: Callable[[int, int, int, int], UInt8[np.ndarray, " P"]]
-    apply: Callable[
-        [Grids, UInt8[np.ndarray, "N P"], int], Grids
-    ]  # (tokens, parameters, side) → augmented tokens
+    # (tokens, parameters, side) → augmented tokens.
+    apply: Callable[[Grids, UInt8[np.ndarray, "N P"], int], Grids]
     # The reason why a question has no solution, if that is quick to find.
     flaw: Callable[[Tokens], str | None] = lambda question: None
     # (question, likely tokens by cell) → all its right answers by an exact method, which has a name. Where

@@ -19,9 +19,8 @@ def plain(value: Any) -> Any:
 
     A data frame becomes a dict of columns. ValueError for a tensor without numbers.
     """
-    names = getattr(
-        value, "column_names", getattr(value, "columns", None)
-    )  # of pyarrow, and of other data frames
+    # The names of columns in pyarrow, and in other data frames.
+    names = getattr(value, "column_names", getattr(value, "columns", None))
     if isinstance(value, Mapping) or names is not None:
         keys = [*(value if names is None else names)]
         if len({*map(str, keys)}) < len(keys):

@@ -194,34 +194,32 @@ def write_generated(
     The files of the other ARC-AGI are empty.
     """
     puzzles = generate.generate(source, seed)
-    origins = {}
-    (directory / FOLDER_KAGGLE).mkdir()
+    contents: dict[str, Any] = {}
     for other in VERSIONS:
         for set_name, collection in zip(SETS_KAGGLE[other], COLLECTIONS, strict=True):
-            puzzles_of_set = puzzles.get(collection, []) if other == version else []
-            challenges = {
+            challenges, solutions = kaggle_files(set_name)
+            members = puzzles.get(collection, []) if other == version else []
+            contents[challenges] = {
                 puzzle.name: {
-                    "train": [
-                        {"input": pair.question.tolist(), "output": pair.answer.tolist()}
-                        for pair in puzzle.demonstrations
-                    ],
+                    "train": [_as_lists(pair) for pair in puzzle.demonstrations],
                     "test": [{"input": pair.question.tolist()} for pair in puzzle.tests],
                 }
-                for puzzle in puzzles_of_set
+                for puzzle in members
             }
-            solutions = {
-                puzzle.name: [pair.answer.tolist() for pair in puzzle.tests] for puzzle in puzzles_of_set
+            contents[solutions] = {
+                puzzle.name: [pair.answer.tolist() for pair in puzzle.tests] for puzzle in members
             }
-            for name, content in zip(kaggle_files(set_name), (challenges, solutions), strict=True):
-                (directory / name).write_text(json.dumps(content), encoding="utf-8")
-                origins[name] = Origin("generated")
-    rules = {
-        puzzle.name: RuleFacts(puzzle.family, generate.fingerprint(puzzle.rule).hex()[:16], puzzle.num_parts)
-        for puzzles_of_set in puzzles.values()
-        for puzzle in puzzles_of_set
-    }
+    (directory / FOLDER_KAGGLE).mkdir()
+    for name, content in contents.items():
+        (directory / name).write_text(json.dumps(content), encoding="utf-8")
+    rules = {puzzle.name: generate.rule_facts(puzzle) for members in puzzles.values() for puzzle in members}
     write_json(directory / FILE_RULES, {name: facts._asdict() for name, facts in rules.items()})
-    return origins | {FILE_RULES: Origin("generated")}
+    return dict.fromkeys([*contents, FILE_RULES], Origin("generated"))
+
+
+def _as_lists(pair: Pair) -> dict[str, list[list[int]]]:
+    """Format a demonstration as published."""
+    return {"input": pair.question.tolist(), "output": pair.answer.tolist()}
 
 
 def read_rules(directory: Path) -> dict[str, RuleFacts]:

@@ -22,7 +22,7 @@ from serrm.core.randomness import Purpose, keyed_rng
 from serrm.core.settings import KeyOf, Settings
 from serrm.puzzles.arc.determine import as_bytes, explanations
 from serrm.puzzles.arc.grammar import FAMILIES, NAMES, OPERATIONS, RECOLOUR, Colours, Rule, scatter
-from serrm.puzzles.arc.grids import MAX_SIDE, NUM_COLOURS, Collection, Grid, Pair, canonical_form
+from serrm.puzzles.arc.grids import MAX_SIDE, NUM_COLOURS, Collection, Grid, Pair, RuleFacts, canonical_form
 
 T = TypeVar("T")
 
@@ -93,11 +93,6 @@ class GeneratedPuzzle(NamedTuple):
     rule: Rule
     demonstrations: list[Pair]
     tests: list[Pair]
-
-    @property
-    def num_parts(self) -> int:
-        """Parts of the rule."""
-        return len(self.rule.families)
 
 
 def expected_counts(source: GeneratedArc) -> dict[str, int | float]:
@@ -263,6 +258,11 @@ def fingerprint(rule: Rule) -> bytes:
     return hashlib.sha256(
         b"|".join(b"" if answer is None else as_bytes(answer) for answer in answers)
     ).digest()
+
+
+def rule_facts(puzzle: GeneratedPuzzle) -> RuleFacts:
+    """Describe the rule of a puzzle for tables and groups."""
+    return RuleFacts(puzzle.family, fingerprint(puzzle.rule).hex()[:16], len(puzzle.rule.families))
 
 
 def is_evaluation_rule(rule_hash: bytes) -> bool:

@@ -49,9 +49,8 @@ class Masks(dict[int, Node]):
         super().__init__()
         num_cells, width = n**2, n + 1
         self.side, self.num_cells, self.width = n, num_cells, width
-        self.lowest = sum(
-            1 << field * width for field in range(4 * num_cells)
-        )  # of every field, the lowest bit
+        # The lowest bit of every field.
+        self.lowest = sum(1 << field * width for field in range(4 * num_cells))
         # A guard bit stands above each field: shifted down by `side` it is the field's lowest bit, and x & (x - lowest)
         # drops the lowest candidate of each field.
         self.guards = self.lowest << n
@@ -67,7 +66,7 @@ class Masks(dict[int, Node]):
             for index, cell in enumerate(cells):
                 self.spots[cell][unit] = (num_cells + unit * n) * width + index
         # For each unit the bits of its cells' first digit, in fields of cells and in fields of units.
-        self.of_unit = [
+        self.first_digits = [
             (
                 sum(1 << cell * width for cell in cells),
                 reduce(or_, (1 << spot for cell in cells for spot in self.spots[cell].values())),
@@ -84,14 +83,14 @@ class Masks(dict[int, Node]):
         if field < self.num_cells:  # the bit of a digit in a cell's field
             cell, digit = field, index
         else:  # the bit of a cell in the field of a unit and digit
-            of_unit, digit = divmod(field - self.num_cells, self.side)
-            cell = self.units[of_unit][index]
+            unit, digit = divmod(field - self.num_cells, self.side)
+            cell = self.units[unit][index]
         shift = digit * self.width
         # Remove the other digits in this cell, and this digit in the other cells of its units.
         bits = [cell * self.width + digit]
         removed = (1 << self.side) - 1 << cell * self.width
         for unit, spot in self.spots[cell].items():
-            in_cells, in_units = self.of_unit[unit]
+            in_cells, in_units = self.first_digits[unit]
             removed |= self.bit_in_n_fields << spot | in_cells << digit | in_units << shift
             bits.append(spot + shift)
         placed = sum(1 << bit for bit in bits)
@@ -100,10 +99,7 @@ class Masks(dict[int, Node]):
         return node
 
 
-@lru_cache
-def masks_of(side: int) -> Masks:
-    """The masks of grids of a side."""
-    return Masks(side)
+masks_of = lru_cache(Masks)  # of grids of a side
 
 
 def _bits(number: int) -> Iterator[int]:
