@@ -43,7 +43,7 @@ def succeeds(command: list[str], **variables: str) -> bool:
 
 
 def for_uv(listing: str) -> tuple[list[str], dict[str, str]]:
-    """uv's options and environment variables for the settings that `pip config list` has printed."""
+    """Translate the settings that `pip config list` has printed to uv's options and environment variables."""
     found: dict[str, dict[str, str]] = {section: {} for section in SECTIONS}
     for line in listing.splitlines():
         key, _, value = line.partition("=")

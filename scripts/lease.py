@@ -108,11 +108,11 @@ class Lease:
         return time.monotonic() >= self.end
 
     def params(self, part: Part) -> Params:
-        """The params of a part's profile."""
+        """Read the params of a part's profile."""
         return read_params(self.root / PROFILES / f"{part.profile}.yaml")
 
     def stages(self, part: Part) -> list[str]:
-        """The stages of a part that are left, a training before those that start from it."""
+        """List the stages of a part that are left, a training before those that start from it."""
         params, layout = self.params(part), Layout(part.profile, self.root)
         names = [name for name in params.runs if any(fnmatch(name, pattern) for pattern in part.runs)]
         continued, left = {params.initial_run(name) for name in params.runs if continues(params, name)}, []
@@ -125,7 +125,7 @@ class Lease:
         return left
 
     def output(self, number: int, module: tuple[str, ...]) -> Path:
-        """The file of what a module prints; there once it has run."""
+        """Locate the file of what a module prints; it is there once the module has run."""
         return self.root / CHECKS / f"{number}-{module[0]}.txt"
 
     def check(self) -> None:
@@ -174,7 +174,7 @@ class Lease:
             return process.wait()
 
     def report(self, parts: tuple[Part, ...]) -> Iterator[str]:
-        """One line per part: done, or the stages that are left, and the steps of a training that has begun."""
+        """Yield one line per part: done, or the stages that are left, and the steps of a training that has begun."""
         num_left = sum(not self.output(*numbered).is_file() for numbered in enumerate(self.modules))
         yield f"{'remains' if num_left else 'done':9}checks: {num_left} of {len(self.modules)} left"
         begun = {
@@ -188,7 +188,7 @@ class Lease:
             yield f"{'remains' if left else 'done':9}{part.title}: {len(left)} stages left{''.join(steps)}"
 
     def unfinished(self) -> list[Unfinished]:
-        """The unfinished trainings."""
+        """List the unfinished trainings."""
         return list(unfinished_trainings(self.root / "data/scratch"))
 
     def pack(self, results: Path) -> list[str]:
@@ -220,7 +220,7 @@ class Lease:
         return left_out
 
     def _checkpoints(self) -> dict[Path, Callable[[Path, Path], None]]:
-        """The checkpoints to keep, with the functions that copy what is needed of them, the most valuable first."""
+        """List what to keep, the most valuable first, with the functions that copy what is needed of them."""
         copies: dict[Path, Callable[[Path, Path], None]] = {}
         copies |= {unfinished.folder: copy_unfinished for unfinished in self.unfinished()}
         for part in PARTS:
@@ -256,7 +256,7 @@ def copy_unfinished(scratch: Path, target: Path) -> None:
 
 
 def size_of(folder: Path) -> int:
-    """Bytes of all files below a folder."""
+    """Sum the bytes of all files below a folder."""
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
@@ -266,7 +266,7 @@ def continues(params: Params, name: str) -> bool:
 
 
 def depth(params: Params, name: str) -> int:
-    """The number of runs from which a run starts, one after another."""
+    """Count the runs from which a run starts, one after another."""
     init = params.initial_run(name)
     return 1 + depth(params, init) if init else 0
 

@@ -51,7 +51,7 @@ def _parse_seeds(text: str) -> list[int]:
 
 
 def _parse_changes(texts: list[str]) -> dict[str, dict[str, Any]]:
-    """The changes by name and key. A value is read as DVC reads YAML, so 1e-3 is a number."""
+    """Group the changes by name and key. A value is read as DVC reads YAML, so 1e-3 is a number."""
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
 

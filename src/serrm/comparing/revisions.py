@@ -211,7 +211,7 @@ def find_commit(root: Path, name: str) -> str:
 
 
 def experiments(root: Path) -> Iterator[tuple[str, str, str]]:
-    """DVC's experiments: the commit that an experiment started from, its name and its ref."""
+    """List DVC's experiments: the commit that an experiment started from, its name and its ref."""
     for ref in git(root, "for-each-ref", "--format=%(refname)", "refs/exps").splitlines():
         if match := EXPERIMENT_REF.fullmatch(ref):
             yield match[1].replace("/", ""), match[2], ref

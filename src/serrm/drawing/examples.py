@@ -50,7 +50,7 @@ def read_examples(path: Path, *, num_per_set: int | None = None, number: int | N
 
 
 def _example(rows: Sequence[Mapping[str, Any]]) -> Example:
-    """A puzzle by its rows, one per number of steps, ascending. ValueError for a grid that does not fit the task."""
+    """Build a puzzle from its rows, one per number of steps, ascending. ValueError if a grid does not fit the task."""
     last = rows[-1]
     question, answer = _tokens(last["question"]), _tokens(last["answer"])
     predictions = {row["steps"]: _tokens(row["prediction"]) for row in rows}
@@ -59,7 +59,7 @@ def _example(rows: Sequence[Mapping[str, Any]]) -> Example:
 
 
 def example_scene(path: Path, example: Example) -> Scene:
-    """A puzzle of a predictions.parquet as a scene."""
+    """Build a scene from a puzzle of a predictions.parquet."""
     return Scene(f"{path.parent.name}: {example.set}, {example.name}", [example.puzzle])
 
 

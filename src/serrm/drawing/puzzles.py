@@ -39,7 +39,7 @@ class Panel:
 
 
 def cell_of(panel: Panel, row: int, column: int) -> CellLook:
-    """The look of a cell of a panel."""
+    """Choose the look of a cell of a panel."""
     token, is_given = int(panel.cells[row, column]), bool(panel.is_given[row, column])
     return panel.look.cell(token, is_given, bool(panel.is_wrong[row, column]))
 
@@ -67,11 +67,11 @@ class DrawnPuzzle:
             self._check(self.answer)
 
     def question_panel(self, caption: str = "question") -> Panel:
-        """The panel of the question."""
+        """Build the panel of the question."""
         return self.answer_panel(self.question, caption)
 
     def answer_panel(self, answer: Tokens, caption: str = "answer") -> Panel:
-        """The panel of an answer without a remark; the cells that the question fixes are marked."""
+        """Build the panel of an answer without a remark; the cells that the question fixes are marked."""
         task = TASKS[self.task]
         cells = self._visible(answer)
         nothing = np.zeros(cells.shape, dtype=bool)
@@ -83,7 +83,7 @@ class DrawnPuzzle:
     def prediction_panel(
         self, prediction: Tokens, caption: str = "prediction", before: Tokens | None = None
     ) -> Panel:
-        """The panel of a prediction, with the task's remark on it.
+        """Build the panel of a prediction, with the task's remark on it.
 
         Cells that differ from the answer, if it is known, are wrong; cells that differ from `before` have changed.
         """
@@ -98,7 +98,7 @@ class DrawnPuzzle:
         return replace(panel, is_wrong=is_wrong, is_changed=is_changed, remark=remark)
 
     def trace_panels(self, steps: Sequence[int]) -> list[Panel]:
-        """The predictions after these supervision steps, with the cells that changed since the one before."""
+        """List the predictions after these supervision steps, with the cells that changed since the one before."""
         panels, before = [], None
         for step in steps:
             caption = "after 1 step" if step == 1 else f"after {step} steps"
@@ -107,7 +107,7 @@ class DrawnPuzzle:
         return panels
 
     def _visible(self, tokens: Tokens) -> Cells:
-        """The visible tokens as a grid; for ARC, the decoded part of the canvas."""
+        """Cut out the visible tokens as a grid; for ARC, the decoded part of the canvas."""
         return TASKS[self.task].look.visible(tokens, self.side)
 
     def _check(self, tokens: Tokens) -> None:
@@ -121,12 +121,12 @@ class DrawnPuzzle:
 
 
 def as_tokens(values: Sequence[int]) -> Tokens:
-    """Token numbers from a file as an array."""
+    """Convert token numbers from a file to an array."""
     return np.array(values, dtype=np.uint8)
 
 
 def _differs(cells: Cells, other: Cells) -> Mask:
-    """True for cells that differ from another grid, and for cells beyond it."""
+    """Mark the cells that differ from another grid, and the cells beyond it."""
     rows, columns = np.minimum(cells.shape, other.shape)
     is_different = np.ones(cells.shape, dtype=bool)
     is_different[:rows, :columns] = cells[:rows, :columns] != other[:rows, :columns]
@@ -142,7 +142,7 @@ class Scene:
     demonstrations: Sequence[DrawnPuzzle] = ()
 
     def rows(self, *, has_answer: bool = False, has_trace: bool = False) -> list[list[Panel]]:
-        """A row per demonstration and per puzzle, which ends with the last prediction.
+        """List a row per demonstration and per puzzle, which ends with the last prediction.
 
         With `has_trace`, all predictions of a puzzle follow in a row of their own.
         """
@@ -161,7 +161,7 @@ class Scene:
 
 
 def settling_panels(puzzle: DrawnPuzzle, thin_above: int | None = None) -> list[Panel]:
-    """The question and the predictions after the first step, the last step, and every step that changed a cell.
+    """List the question and the predictions after the first step, the last step, and every step that changed a cell.
 
     The puzzle must have a prediction after every step 1…n. If there are more than `thin_above` of these steps, keep
     for each power of two the latest step not after it, and the last of all: about log2(n) panels.

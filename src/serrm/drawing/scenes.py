@@ -22,7 +22,7 @@ USUAL_SIDE = 9  # of a Sudoku
 def read_scene(
     path: Path, number: int | None = None, name: str | None = None, has_answer: bool = False
 ) -> Scene:
-    """The puzzle with a number in a file or folder of puzzles, or in a run's predictions; ARC's also by name.
+    """Read the puzzle with a number in a file or folder of puzzles, or in a run's predictions; ARC's also by name.
 
     Without a number it is the first one, of predictions for several sizes the first 9×9.
 
@@ -50,7 +50,7 @@ def read_scene(
 
 
 def _example(path: Path, number: int | None, name: str | None) -> Example:
-    """The puzzle of a run's predictions with this number or name; without both the first 9×9, or the first."""
+    """Find the puzzle of a run's predictions with this number or name; without both the first 9×9, or the first."""
     if number is not None:
         (example,) = read_examples(path, number=number)
         return example
@@ -63,19 +63,19 @@ def _example(path: Path, number: int | None, name: str | None) -> Example:
 
 
 def _place_of_puzzle(question: Question) -> str:
-    """The place of a question's puzzle: the tests of an ARC puzzle belong together."""
+    """Name the place of a question's puzzle: the tests of an ARC puzzle belong together."""
     return question.place.rpartition(" test ")[0] if question.task == ARC else question.place
 
 
 def _numbered(path: Path, items: Sequence[T], number: int) -> T:
-    """Item `number` of those in a file, from 1. ValueError if there are fewer."""
+    """Take item `number` of those in a file, from 1. ValueError if there are fewer."""
     if number > len(items):
         raise ValueError(f"{path}: there is no puzzle {number}, only {len(items)}")
     return items[number - 1]
 
 
 def puzzle_of(question: Question, has_answer: bool = False) -> DrawnPuzzle:
-    """A question as a puzzle to draw. With `has_answer`, a missing answer on a square grid is computed."""
+    """Convert a question to a puzzle to draw. With `has_answer`, a missing answer on a square grid is computed."""
     if question.task == ARC:
         return _arc_puzzle(question.cells, question.answer)
     tokens, answer = question.cells.reshape(-1), question.answer
@@ -91,7 +91,7 @@ def _arc_puzzle(question: arc.Grid, answer: arc.Grid | None) -> DrawnPuzzle:
 
 
 def written_in(panel: Panel, signs: str) -> Panel:
-    """A panel with the signs of its question, such as the letters A–P, instead of the task's; `signs` may be empty."""
+    """Write a panel in the signs of its question, such as the letters A–P; `signs` may be empty."""
     look = panel.look
 
     def cell(token: int, is_given: bool, is_wrong: bool) -> CellLook:

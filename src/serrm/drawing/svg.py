@@ -28,7 +28,7 @@ MILLISECONDS, LAST_MILLISECONDS = 600, 3000  # per frame of a GIF, and for its l
 
 
 def picture_svg(rows: Sequence[Sequence[Panel]], title: str) -> str:
-    """Rows of panels of one task under their captions, with a legend of their marks."""
+    """Draw rows of panels of one task under their captions, with a legend of their marks."""
     panels = [panel for row in rows for panel in row]
     size = max(GRID, *(18 * max(panel.cells.shape) for panel in panels))
     elements = [text(MARGIN, MARGIN + 15, title, fill=INK, font_size=15, font_weight=700)]
@@ -65,7 +65,7 @@ def grid_svg(
     panel: Panel, title: str, x: Length = 0, y: Length = 0, size: Length | None = None,
     look_of: Callable[[Panel, int, int], CellLook] = cell_of,
 ) -> str:  # fmt: skip
-    """A panel as an <svg>. With a `size`, its longer side in pixels, it is placed at (x, y) of the figure around it.
+    """Draw a panel as an <svg>. With a `size`, its longer side in pixels, it is at (x, y) of the figure around it.
 
     `look_of` is (panel, row, column) → the look of a cell.
     """
@@ -127,7 +127,7 @@ def write_picture(file: Path, svgs: Sequence[str]) -> None:
 
 
 def png(svg: str) -> bytes:
-    """An SVG as a PNG file, in the typeface that comes with matplotlib."""
+    """Render an SVG as a PNG file, in the typeface that comes with matplotlib."""
     import matplotlib
     import resvg_py
 
@@ -137,7 +137,7 @@ def png(svg: str) -> bytes:
 
 
 def gif(svgs: Sequence[str]) -> bytes:
-    """SVGs of the same size as the frames of a GIF."""
+    """Render SVGs of the same size as the frames of a GIF."""
     from PIL import Image
 
     first, *others = (Image.open(io.BytesIO(png(svg))).convert("RGB") for svg in svgs)
@@ -147,7 +147,7 @@ def gif(svgs: Sequence[str]) -> bytes:
 
 
 def document(width: Length, height: Length, title: str, elements: Iterable[str]) -> str:
-    """A whole SVG document on white; screen readers read its title."""
+    """Write a whole SVG document on white; screen readers read its title."""
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" role="img" width="{number(width)}" height="{number(height)}" '
         f'viewBox="0 0 {number(width)} {number(height)}" {FONT}>\n<title>{escape(title)}</title>\n'
@@ -156,23 +156,23 @@ def document(width: Length, height: Length, title: str, elements: Iterable[str])
 
 
 def rectangle(x: Length, y: Length, width: Length, height: Length, **look: object) -> str:
-    """A rectangle. The names in `look` are attributes, with _ for -."""
+    """Write a rectangle. The names in `look` are attributes, with _ for -."""
     box = {"x": x, "y": y, "width": width, "height": height}
     return f"<rect{_attributes(box | look)}/>"
 
 
 def path(d: str, **look: object) -> str:
-    """A path."""
+    """Write a path."""
     return f"<path{_attributes({'d': d} | look)}/>"
 
 
 def text(x: Length, y: Length, content: str, **look: object) -> str:
-    """A line of text that begins at (x, y), or with `text_anchor` is aligned there."""
+    """Write a line of text that begins at (x, y), or with `text_anchor` is aligned there."""
     return f"<text{_attributes({'x': x, 'y': y} | look)}>{escape(content)}</text>"
 
 
 def number(value: Length) -> str:
-    """A number with at most two decimals."""
+    """Format a number with at most two decimals."""
     return f"{value:.2f}".rstrip("0").rstrip(".")
 
 

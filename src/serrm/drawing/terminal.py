@@ -39,14 +39,14 @@ def print_grid(screen: Console, panel: Panel) -> None:
 
 
 def _block(panel: Panel, has_colours: bool) -> Text:
-    """Caption, remark and grid of a panel."""
+    """Join caption, remark and grid of a panel."""
     block = Text("\n").join([Text(panel.caption, BOLD), Text(panel.remark, DIM), *_lines(panel, has_colours)])
     block.no_wrap, block.overflow = True, "crop"
     return block
 
 
 def _lines(panel: Panel, has_colours: bool) -> list[Text]:
-    """The lines of a grid; a cell is its symbol and its mark."""
+    """Write the lines of a grid; a cell is its symbol and its mark."""
     rows, columns = panel.cells.shape
     lines = list[Text]()
     box = panel.look.box(rows)
@@ -77,7 +77,7 @@ def console(width: int = PLAIN_WIDTH) -> Console:
 
 
 def table(*columns: str) -> Table:
-    """A table without rows; the first column is aligned for names, the others for numbers."""
+    """Open a table without rows; the first column is aligned for names, the others for numbers."""
     result = Table(box=SIMPLE_HEAD)
     for column in columns:
         result.add_column(column, justify="left" if column == columns[0] else "right", overflow="fold")
@@ -85,7 +85,7 @@ def table(*columns: str) -> Table:
 
 
 def with_interval(values: Mapping[str, float], metric: str, statistic: Statistic = RATE) -> str:
-    """A score with its interval, by default a rate in percent; a dash if there is no score."""
+    """Format a score with its interval, by default a rate in percent; a dash if there is no score."""
     if metric not in values:
         return "—"
     ends = interval(metric, statistic, values)

@@ -102,7 +102,7 @@ def _scoring_entries(run: RunSettings) -> Iterator[tuple[str, Any]]:
 
 
 def _entries(path: str, settings: Settings) -> Iterator[tuple[str, Any]]:
-    """The classes of settings and, where a setting is a key of a dict, its entry, by the path in the settings."""
+    """Yield the classes of settings and, where a setting is a key of a dict, its entry, by the path in the settings."""
     yield path, type(settings)
     for name, field in type(settings).model_fields.items():
         value = getattr(settings, name)

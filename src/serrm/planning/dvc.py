@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def dvc(root: Path, *arguments: str) -> str:
-    """The output of a command of DVC in the repository. ValueError with DVC's reason if it fails."""
+    """Run a command of DVC in the repository; returns its output. ValueError with DVC's reason if it fails."""
     command = [sys.executable, "-m", "dvc", *arguments]
     done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
     if done.returncode:

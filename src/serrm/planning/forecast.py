@@ -42,7 +42,7 @@ class Stage:
 
     @property
     def flops(self) -> int:
-        """The FLOPs, counted at each access: counting takes a moment, and those of finished stages are not needed."""
+        """Count the FLOPs, at each access: counting takes a moment, and those of finished stages are not needed."""
         return self.count()
 
 
@@ -68,7 +68,7 @@ def _run_flops(params: Params, stage: str, name: str) -> int:
 
 
 def flops_by_run(params: Params) -> list[tuple[str, int, int, int, int]]:
-    """By run its name, its steps, the FLOPs of its training, these with the trainings that it starts from, and the
+    """List each run's name, steps, FLOPs of training, these with the trainings that it starts from, and the
     limit on the FLOPs of its evaluation."""
     flops = {name: _run_flops(params, "train", name) for name in params.runs}
 

@@ -10,7 +10,7 @@ PACKAGES = ("serrm", "stages")  # those of the project
 
 
 def import_closure(starts: Iterable[str], exclude: Callable[[str], bool]) -> set[str]:
-    """The modules `starts` and all modules of the project that they import, directly or not.
+    """Find the modules `starts` and all modules of the project that they import, directly or not.
 
     A module for which `exclude` is true is neither counted nor followed, unless it is a start. Imports under
     TYPE_CHECKING do not count.
@@ -25,7 +25,7 @@ def import_closure(starts: Iterable[str], exclude: Callable[[str], bool]) -> set
 
 @cache
 def sources(module: str) -> dict[str, Path]:
-    """The file of a module, and the C++ beside it, which the module may compile, by their paths from the package on.
+    """Find the file of a module, and the C++ beside it, which it may compile, by their paths from the package on.
 
     Hidden files, which editors and desktops leave, are none of these.
     """
@@ -38,7 +38,7 @@ def sources(module: str) -> dict[str, Path]:
 
 @cache
 def imports(module: str) -> frozenset[str]:
-    """The modules of the project that a module imports, with the packages around them that have code of their own.
+    """List the modules of the project that a module imports, with the packages around them that have code.
 
     The top packages `serrm` and `stages` are left out: no module needs the code in their `__init__.py`.
     """
@@ -55,7 +55,7 @@ def imports(module: str) -> frozenset[str]:
 
 
 def _imported_names(node: ast.AST, package: str) -> Iterator[str]:
-    """The full names in the import statements of a piece of source; they may be modules, or functions in them."""
+    """Yield the full names in import statements of a piece of source; they may be modules, or functions in them."""
     if isinstance(node, ast.Import):
         yield from (alias.name for alias in node.names)
     elif isinstance(node, ast.ImportFrom):
@@ -81,7 +81,7 @@ def _tree(file: Path) -> ast.Module:
 
 @cache
 def _file(module: str) -> Path | None:
-    """The source file of a module of the project; None if there is none."""
+    """Find the source file of a module of the project; None if there is none."""
     package, *parts = module.split(".")
     if package not in PACKAGES:
         return None

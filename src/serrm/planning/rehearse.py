@@ -42,7 +42,7 @@ AT_MOST = {
 
 
 def selected(params: Params, patterns: Sequence[str]) -> Params:
-    """The profile with only the runs that match a pattern such as sudoku-*, and their data sets."""
+    """Select only the runs of a profile that match a pattern such as sudoku-*, and their data sets."""
     names = [matching(params.runs, pattern) for pattern in patterns]
     if [] in names:
         raise ValueError(
@@ -58,7 +58,7 @@ def selected(params: Params, patterns: Sequence[str]) -> Params:
 
 
 def miniature(params: Params, mirror: Path | None = None, device: str = "auto") -> Params:
-    """The profile in miniature, from random weights, with published puzzles from the folder `mirror` if given.
+    """Shrink a profile, from random weights, with published puzzles from the folder `mirror` if given.
 
     On a CPU it runs in float32.
     """
@@ -100,7 +100,7 @@ def miniature(params: Params, mirror: Path | None = None, device: str = "auto") 
 
 
 def _at_most() -> dict[str, int]:
-    """AT_MOST, and a limit for all other whole numbers in the settings of families."""
+    """Add a limit for all other whole numbers in the settings of families to AT_MOST."""
     limits: dict[str, int] = {}
     for family in FAMILIES.values():
         fields = family.model_fields.items()

@@ -87,7 +87,7 @@ def check_memory(trainer: Trainer, run: RunSettings, micro_batch: int | None) ->
 
 
 def memory_of(trainer: Trainer, batch_size: int, micro_batch: int | None) -> int:
-    """Bytes that a training needs for weights, EMA, gradients, two moments, task types, states, and activations."""
+    """Count the bytes of a training: weights, EMA, gradients, two moments, task types, states, and activations."""
     model, slots = trainer.model, trainer.slots
     learned = sum(weight.nbytes for weight in model.parameters())
     states = sum(state.nbytes for state in slots.state) // len(slots.tokens) * batch_size
@@ -97,7 +97,7 @@ def memory_of(trainer: Trainer, batch_size: int, micro_batch: int | None) -> int
 
 
 def _activations(trainer: Trainer, num: int) -> int:
-    """Bytes that a supervision step of `num` puzzles keeps for its backward pass.
+    """Count the bytes that a supervision step of `num` puzzles keeps for its backward pass.
 
     Autograd reports the tensors it keeps. Resident memory would not do: it shows the largest step so far, and the
     growth between two small steps depends on malloc.

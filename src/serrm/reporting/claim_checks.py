@@ -130,12 +130,12 @@ def statement_of(name: str, check: Check) -> str:
 
 
 def fewest_seeds(scores: Iterable[Score]) -> int:
-    """The number of seeds of the score with the fewest."""
+    """Count the seeds of the score with the fewest."""
     return min(len(score.seeds) for score in scores)
 
 
 def with_tuned(report: Report, check: Check) -> Check:
-    """The check with every family replaced by its variant with the most seeds, if all of its models are families.
+    """Replace every family by its variant with the most seeds, if all models of the check are families.
 
     These are the models of the headline: in profile `published` the tuned ones. A check of variants stays as it is.
     """
@@ -150,14 +150,14 @@ def with_tuned(report: Report, check: Check) -> Check:
 
 
 def by_task_and_data_set(report: Report, check: Check) -> Iterator[tuple[str, str, Report]]:
-    """Every task of a check and every data set of it that the check reads: task, name of the data set, and its runs."""
+    """Yield the task, the name and the runs of every data set that a check reads, task by task."""
     for task in check.tasks:
         for name, its_report in by_data_set(report, task, check):
             yield task, name, its_report
 
 
 def by_data_set(report: Report, task: str, check: Check) -> Iterator[tuple[str, Report]]:
-    """The runs on each data set that a check reads, as a report, with the name of the data set.
+    """Yield the runs on each data set that a check reads, as a report, with the name of the data set.
 
     One data set stands for the task and is called like it: the one on which most of the check's models have the check's
     test set, the first of these in the profile. Further data sets, if the check reads them, need all of its models.
@@ -177,7 +177,7 @@ def by_data_set(report: Report, task: str, check: Check) -> Iterator[tuple[str, 
 
 
 def why_untested(report: Report, task: str, name: str, missing: Sequence[str]) -> str:
-    """What a comparison lacks: the whole task, or scores of the models that are missing."""
+    """State what a comparison lacks: the whole task, or scores of the models that are missing."""
     if all(run.task != task for run in all_runs(report.results)):
         return f"{data_set_name(task)} was not run."
     return f"{', '.join(missing)} {'were' if len(missing) > 1 else 'was'} not run, or not scored on {name}."
@@ -191,7 +191,7 @@ def scores_of(
     test_set: str | None,
     steps: int = HEADLINE_STEPS,
 ) -> dict[str, Score]:
-    """The scores by model, without the models that have none."""
+    """Score models, without those that have no score."""
     scores = {
         model: score(runs_on(report.results, task, model, test_set), metric, test_set, steps)
         for model in models
@@ -273,7 +273,7 @@ def more_steps(report: Report, task: str, name: str, check: Check) -> Part:
 
 
 def every_depth(report: Report, check: Check) -> Iterator[Part]:
-    """The first model against the others at every number of steps of table 2."""
+    """Judge the first model against the others at every number of steps of table 2."""
     *others, last = map(model_name, check.models)
     models = f"{', '.join(others)} and {last}"
     data_sets = [*by_task_and_data_set(report, check)]
@@ -291,7 +291,7 @@ def every_depth(report: Report, check: Check) -> Iterator[Part]:
 
 
 def by_steps(report: Report, task: str, check: Check) -> dict[int, dict[str, Score]]:
-    """The scores of a check's models on its set, by the numbers of steps of table 2, then by model."""
+    """Score a check's models on its set, by the numbers of steps of table 2, then by model."""
     columns = load_paper().score_tables["2"].columns.values()
     return {
         column.steps: scores_of(report, task, check.models, check.metric, check.set, column.steps)
@@ -313,13 +313,13 @@ def augmentations(report: Report, task: str, name: str, check: Check) -> Part:
 
 
 def num_augmentations(report: Report, task: str, models: Iterable[str]) -> dict[str, int]:
-    """The numbers of augmentations of models that ran on a task."""
+    """Look up the numbers of augmentations of models that ran on a task."""
     keys = {model: (runs_on(report.results, task, model)[0].data_set, model) for model in models}
     return {model: report.settings[key]["arrays"]["num_augmentations"] for model, key in keys.items()}
 
 
 def augmentations_text(nums: Mapping[str, int]) -> str:
-    """Such as "SE-RRM had 8 augmentations, TRM and HRM had 1,000."."""
+    """Write numbers of augmentations, such as "SE-RRM had 8 augmentations, TRM and HRM had 1,000."."""
     first, *others = nums
     names_by_num: dict[int, list[str]] = {}
     for model in others:
@@ -330,7 +330,7 @@ def augmentations_text(nums: Mapping[str, int]) -> str:
 
 
 def permutation(report: Report, check: Check) -> Iterator[Part]:
-    """A model (the check's one) on puzzles with permuted symbols; rounding may decide an answer, which refutes nothing.
+    """Judge a model (the check's one) on puzzles with permuted symbols; an answer that rounding decides refutes none.
 
     It reads the runs of all tasks.
     """
@@ -350,7 +350,7 @@ def permutation(report: Report, check: Check) -> Iterator[Part]:
 
 
 def mean_curve(runs: Sequence[Evaluation], metric: str) -> list[tuple[float, Score]]:
-    """The learning curve of a variant over its seeds: mean numbers of samples processed, with scores.
+    """Average the learning curve of a variant over its seeds: mean numbers of samples processed, with scores.
 
     It has the snapshots after optimiser steps that all seeds have in common.
     """
@@ -370,7 +370,7 @@ def mean_curve(runs: Sequence[Evaluation], metric: str) -> list[tuple[float, Sco
 
 
 def data_efficient(report: Report, check: Check) -> Iterator[Part]:
-    """The first model's learning curve against the best score on each other model's curve.
+    """Judge the first model's learning curve against the best score on each other model's curve.
 
     Let n be the number of samples that the other model had seen at its best score. The claim holds if the first model's
     last score up to n samples is ahead of it, and fails if its next score, from n samples on, is behind. Only for runs
@@ -400,7 +400,7 @@ def data_efficient(report: Report, check: Check) -> Iterator[Part]:
 
 
 def parameters(report: Report, check: Check) -> Iterator[Part]:
-    """The parameters of the paper's models of Sudoku, whatever the runs are.
+    """Judge the parameters of the paper's models of Sudoku, whatever the runs are.
 
     The paper says "only a fraction", which we take as under half. No run decides it, but the evidence names the
     parameters of this profile's models, too, whose sizes may be chosen otherwise.

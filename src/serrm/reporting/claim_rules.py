@@ -36,7 +36,7 @@ class Rule(NamedTuple):
 
 
 def verdict_by_bounds(intervals: Iterable[Difference | Score], holds_above: float, fails_below: float) -> str:
-    """FAILS if an interval lies below `fails_below`; else HOLDS if all lie above `holds_above`, or else UNDECIDED."""
+    """Choose FAILS if an interval lies below `fails_below`, else HOLDS if all lie above `holds_above`, or UNDECIDED."""
     intervals = list(intervals)
     if any(interval.high < fails_below for interval in intervals):
         return FAILS
@@ -44,14 +44,14 @@ def verdict_by_bounds(intervals: Iterable[Difference | Score], holds_above: floa
 
 
 def margin(*scores: Score) -> float:
-    """The difference below which models are level; where all scores are lower, it is the highest score."""
+    """Choose the difference below which models are level; where all scores are lower, it is the highest score."""
     return min(MARGIN, max(score.value for score in scores))
 
 
 def _deciding(
     first: Score, others: Iterable[Score], bound: float, *, has_same_runs: bool = False
 ) -> tuple[list[Difference], str, float]:
-    """All differences, and the one with the least lower end as text, with its p-value against a bound.
+    """List all differences, and the one with the least lower end as text, with its p-value against a bound.
 
     A difference without an interval comes first, because it leaves everything undecided.
     """
@@ -63,13 +63,13 @@ def _deciding(
 
 
 def ahead(points: float, first: Score, *others: Score, has_same_runs: bool = False) -> Judgement:
-    """The first is ahead of all others, by more than `points`."""
+    """Judge that the first is ahead of all others, by more than `points`."""
     differences, deciding, p = _deciding(first, others, points, has_same_runs=has_same_runs)
     return Judgement(verdict_by_bounds(differences, points, points), deciding, p)
 
 
 def not_behind(_: float, first: Score, *others: Score) -> Judgement:
-    """The first is behind no other by as much as the margin, and significantly behind none by however little."""
+    """Judge that the first is behind no other by as much as the margin, and significantly behind none."""
     bound = -margin(first, *others)
     differences, deciding, p = _deciding(first, others, bound)
     verdict = verdict_by_bounds(differences, bound, 0.0)
@@ -79,7 +79,7 @@ def not_behind(_: float, first: Score, *others: Score) -> Judgement:
 
 
 def comparable(_: float, first: Score, second: Score) -> Judgement:
-    """The two differ by less than the margin; it fails if one is ahead of the other, and they may differ by more."""
+    """Judge that the two differ by less than the margin; it fails if one is ahead, and they may differ by more."""
     interval, points = difference(first, second), margin(first, second)
     is_level = max(-interval.low, interval.high) < points
     word = LEVEL if is_level else relation(interval, 0.0)
@@ -91,19 +91,19 @@ def comparable(_: float, first: Score, second: Score) -> Judgement:
 
 
 def nearly_none(_: float, *scores: Score) -> Judgement:
-    """Every score's interval lies below NEARLY_NONE."""
+    """Judge that every score's interval lies below NEARLY_NONE."""
     if all(score.high < NEARLY_NONE for score in scores):
         return Judgement(HOLDS)
     return Judgement(FAILS if any(score.low > NEARLY_NONE for score in scores) else UNDECIDED)
 
 
 def others_nearly_none(number: float, _: Score, *others: Score) -> Judgement:
-    """Every score but the first is nearly none."""
+    """Judge that every score except the first is nearly none."""
     return nearly_none(number, *others)
 
 
 def above(chance: float, first: Score) -> Judgement:
-    """The score is above chance, in percent, which is known exactly: seeds are compared with it by a t interval."""
+    """Judge that the score is above chance, in percent, which is known exactly: a t interval compares seeds with it."""
     exact = Score(chance, chance, chance, 0, by_seed=((chance, chance, chance),) * len(first.seeds))
     interval = difference(first, exact, has_same_runs=True)
     verdict = verdict_by_bounds([interval], 0.0, 0.0)
@@ -112,7 +112,7 @@ def above(chance: float, first: Score) -> Judgement:
 
 
 def lowest_ahead(num: float, *scores: Score) -> Judgement:
-    """The lowest of the first `num` scores is ahead of the lowest of the others."""
+    """Judge that the lowest of the first `num` scores is ahead of the lowest of the others."""
     groups = scores[: int(num)], scores[int(num) :]
     return ahead(0.0, *(min(group, key=lambda score: score.value) for group in groups))
 

@@ -73,7 +73,7 @@ OTHER_SETTINGS: Final = "The settings of all models differ from the paper's."
 
 
 def overall(parts: Sequence[Part]) -> str:
-    """The verdict on a claim, from those on its parts (NOTES has the rule)."""
+    """Judge a claim by the verdicts on its parts (NOTES has the rule)."""
     verdicts = {part.verdict for part in parts}
     tested = verdicts - {BY_CONSTRUCTION}
     if verdicts == {BY_CONSTRUCTION}:
@@ -91,7 +91,7 @@ def rests_on_one_seed(parts: Sequence[Part]) -> bool:
 
 
 def judge(report: Report) -> dict[str, list[Part]]:
-    """The parts of every claim with verdicts; an untested claim has one part, with what it lacks if that is known.
+    """Judge the parts of every claim; an untested claim has one part, with what it lacks if that is known.
 
     Runs on tasks that the paper does not have test no claim.
     """
@@ -111,7 +111,7 @@ def judge(report: Report) -> dict[str, list[Part]]:
 
 
 def claims_table(report: Report) -> Table:
-    """A line for every part of every claim; claim and verdict stand in the first line."""
+    """Tabulate every part of every claim; claim and verdict stand in the first line."""
     lines, judged = [], judge(report)
     all_p = [part.p for parts in judged.values() for part in parts if not math.isnan(part.p)]
     corrected = iter(holm(all_p))
@@ -135,7 +135,7 @@ def claims_table(report: Report) -> Table:
 
 
 def with_seed(verdict: str, *, is_one: bool) -> str:
-    """A verdict, marked if it rests on one seed."""
+    """Mark a verdict if it rests on one seed."""
     return f"{verdict} ({ONE_SEED})" if is_one else verdict
 
 
@@ -144,7 +144,7 @@ def _p_text(p: float) -> str:
 
 
 def tally(judged: Mapping[str, Sequence[Part]]) -> str:
-    """Number of claims by verdict, such as "5 hold (1 of them by one seed), 1 holds in part, …"."""
+    """Count claims by verdict, such as "5 hold (1 of them by one seed), 1 holds in part, …"."""
     counts = Counter(overall(parts) for parts in judged.values())
     one_seed = Counter(overall(parts) for parts in judged.values() if rests_on_one_seed(parts))
     texts = []

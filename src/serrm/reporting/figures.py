@@ -64,7 +64,7 @@ SMALL: Final[dict[str, Any]] = {"font_size": 11.5, "fill": MUTED}
 
 
 def build_figures(report: Report) -> dict[str, str]:
-    """Every figure that the results have data for, by name, as an SVG document."""
+    """Draw every figure that the results have data for, by name, as an SVG document."""
     with matplotlib.rc_context(LOOK):
         plots = {
             "depth": depth(report),
@@ -82,7 +82,7 @@ def build_figures(report: Report) -> dict[str, str]:
 
 
 def depth(report: Report) -> Figure | None:
-    """Scores against the number of supervision steps, a panel per data set; on 9×9 Sudoku the paper's are dashed."""
+    """Draw scores against supervision steps, a panel per data set; on 9×9 Sudoku the paper's are dashed."""
     main = main_models(report.results)
     panels: dict[tuple[str, str], dict[str, list[Evaluation]]] = {}
     for (data_set, variant), runs in report.results.items():
@@ -117,7 +117,7 @@ def depth(report: Report) -> Figure | None:
 
 
 def _draw_paper(axes: Axes, paper_table: ScoreTable) -> None:
-    """The paper's scores of table 2, dashed."""
+    """Draw the paper's scores of table 2, dashed."""
     look = {"linestyle": "--", "markerfacecolor": "white", "linewidth": 1.4}
     for row in paper_table.rows:
         values = {
@@ -128,7 +128,7 @@ def _draw_paper(axes: Axes, paper_table: ScoreTable) -> None:
 
 
 def seed_dots(report: Report) -> Figure | None:
-    """The score of every seed as a dot, a panel per data set with several seeds and a row per variant."""
+    """Draw the score of every seed as a dot, a panel per data set with several seeds and a row per variant."""
     panels: dict[str, list[list[Evaluation]]] = {}
     for (data_set, _), runs in report.results.items():
         if len(runs) > 1 and headline_score(runs):
@@ -154,7 +154,7 @@ def seed_dots(report: Report) -> Figure | None:
 
 
 def learning_curves(report: Report, by: str = "samples") -> Figure | None:
-    """Scores against samples processed or training FLOPs: a panel per data set and metric, unless all are zero."""
+    """Draw scores against samples processed or training FLOPs: a panel per data set and metric, unless all are zero."""
     main = main_models(report.results)
     runs = [run for run in all_runs(report.results) if run.learning_curve and run.variant in main]
     panels = {
@@ -192,7 +192,7 @@ def learning_curves(report: Report, by: str = "samples") -> Figure | None:
 
 
 def training_loss(report: Report, logs: Mapping[str, Sequence[Record]]) -> str:
-    """The training loss of the main models' runs against optimiser steps, a panel per data set, as an SVG document.
+    """Draw the training loss of the main models' runs against optimiser steps, a panel per data set.
 
     `logs` has the records of a training log by run. Empty without records.
     """
@@ -221,7 +221,7 @@ def by_data_set(runs: Sequence[Evaluation]) -> dict[str, list[Evaluation]]:
 
 
 def compute(report: Report) -> Figure | None:
-    """Solved puzzles against FLOPs: one attempt up to its first verified answer, and beside it guesses."""
+    """Draw solved puzzles against FLOPs: one attempt up to its first verified answer, and beside it guesses."""
     panels: dict[tuple[str, str], dict[str, list[Search]]] = {}
     for (data_set, variant, method), searches in searches_of(report).items():
         panels.setdefault((data_set, method), {})[variant] = searches
@@ -304,7 +304,7 @@ def figure_of(
 
 
 def draw_scores(axes: Axes, points: Sequence[tuple[float | int, Score]], model: str, **look: Any) -> None:
-    """A line through scores in a model's colour, with a band for the intervals."""
+    """Draw a line through scores in a model's colour, with a band for the intervals."""
     if points:
         (colour, marker), (positions, scores) = style(model), zip(*points, strict=True)
         low, high = [score.low for score in scores], [score.high for score in scores]
@@ -321,7 +321,7 @@ def label_scores(axes: Axes, metric: Metric, axis: str = "y") -> None:
 
 
 def framed(figure: Figure, title: str, remark: str) -> Figure:
-    """A title above, the legend beside, and a remark below, flush left."""
+    """Add a title above, the legend beside, and a remark below, flush left."""
     entries: dict[str, Any] = {}  # one per label, which several panels may share
     for axes in figure.axes:
         handles, labels = axes.get_legend_handles_labels()
@@ -334,7 +334,7 @@ def framed(figure: Figure, title: str, remark: str) -> Figure:
 
 
 def svg_text(figure: Figure) -> str:
-    """A figure as an SVG document, without date and version: equal figures are equal texts.
+    """Write a figure as an SVG document, without date and version: equal figures are equal texts.
 
     Matplotlib names a clipping path after its corners to the last bit, which differ between layouts of the same figure.
     Here clipping paths are numbered instead.
@@ -348,7 +348,7 @@ def svg_text(figure: Figure) -> str:
 
 
 def permuted(report: Report, task: str) -> str:
-    """A row of grids for each model: x, f(x), πx, and f(πx), marked where it is not πf(x); empty without an example.
+    """Draw a row of grids for each model: x, f(x), πx, and f(πx), marked where it is not πf(x); empty without example.
 
     Only comparisons of predictions in float32 are shown, because other arithmetic rounds x and πx differently.
     """

@@ -31,34 +31,34 @@ class Table(NamedTuple):
 
 
 def counts_text(numbers: Iterable[int | None]) -> str:
-    """The different numbers of puzzles, such as "100 or 1,000"; a dash if none is known."""
+    """Write the different numbers of puzzles, such as "100 or 1,000"; a dash if none is known."""
     return " or ".join(f"{number:,}" for number in sorted(set(filter(None, numbers)))) or DASH
 
 
 def flops_text(flops: int | None, num_digits: int = 2) -> str:
-    """FLOPs with some digits, such as "5.0e14"; a dash for none."""
+    """Format FLOPs with some digits, such as "5.0e14"; a dash for none."""
     return f"{flops:.{num_digits - 1}e}".replace("e+", "e") if flops else DASH
 
 
 def markdown(frame: pd.DataFrame, style: str = "github") -> str:
-    """A frame as text in a style of the package `tabulate`."""
+    """Write a frame as text in a style of the package `tabulate`."""
     return str(frame.to_markdown(index=False, tablefmt=style, disable_numparse=True))
 
 
 def to_markdown(table: Table) -> str:
-    """A table as Markdown, between its title and its notes."""
+    """Write a table as Markdown, between its title and its notes."""
     text = markdown(table.frame.map(lambda text: text.replace("|", r"\|")))
     notes = "".join(f"- {note}\n" for note in table.notes) + "\n" if table.notes else ""
     return f"### {table.title}\n\n{table.caption}\n\n{text}\n\n{notes}{READ_MORE}\n"
 
 
 def to_csv(frame: pd.DataFrame) -> str:
-    """A frame as a CSV file."""
+    """Write a frame as a CSV file."""
     return frame.to_csv(index=False, lineterminator="\n")
 
 
 def to_latex(table: Table) -> str:
-    """A table as a LaTeX float (`table*`), which needs the packages booktabs and graphicx."""
+    """Write a table as a LaTeX float (`table*`), which needs the packages booktabs and graphicx."""
     frame = table.frame.map(lambda text: text.translate(LATEX)).rename(
         columns=lambda name: name.translate(LATEX)
     )

@@ -13,7 +13,7 @@ Groups = Mapping[str, Mapping[str, GroupScore]]  # by kind and name
 
 
 def groups_of(runs: Sequence[Evaluation], test_set: str) -> Groups:
-    """The groups of a set that all seeds scored, without kinds of one group; empty for a set without groups.
+    """Find the groups of a set that all seeds scored, without kinds of one group; empty for a set without groups.
 
     Grades are in their order, easiest first.
     """
@@ -31,14 +31,14 @@ def groups_of(runs: Sequence[Evaluation], test_set: str) -> Groups:
 
 
 def group_score(runs: Sequence[Evaluation], test_set: str, kind: str, name: str) -> Score:
-    """The score of all seeds on a group, in percent."""
+    """Score all seeds on a group, in percent."""
     groups = [(run.scored[test_set].groups or {})[kind][name] for run in runs]
     by_seed = [(100 * g.num_solved / g.num_puzzles, 100 * g.low, 100 * g.high) for g in groups]
     return over_seeds(by_seed, groups[0].num_puzzles)
 
 
 def group_notes(entries: Iterable[Entry]) -> Iterator[str]:
-    """The scores of a table's models by group: a line per test set and kind; and the units of intervals, if any."""
+    """Yield the scores of a table's models by group, a line per test set and kind, and the units of intervals."""
     sets: dict[tuple[str, str], dict[str, Sequence[Evaluation]]] = {}
     for entry in entries:
         if entry.score and groups_of(entry.runs, entry.test_set):

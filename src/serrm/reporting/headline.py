@@ -57,12 +57,12 @@ class Headline(NamedTuple):
     omitted: list[str]
 
     def text(self, style: str) -> str:
-        """The table with its notes in a style of `tabulate`: `github` for Markdown, `simple` for a terminal."""
+        """Write the table with its notes in a style of `tabulate`: `github` for Markdown, `simple` for a terminal."""
         return "\n\n".join([markdown(self.frame, style), *self.notes])
 
 
 def headline(report: Report) -> Headline:
-    """The main scores, a row per test set: every headline model, and the paper's SE-RRM.
+    """Tabulate the main scores, a row per test set: every headline model, and the paper's SE-RRM.
 
     Sets of fewer than 40 puzzles are omitted and named in a note, unless all sets are that small. Parameters are those
     on the first data set. Rows of training FLOPs and seconds per data set include those of the runs whose weights a run
@@ -95,7 +95,7 @@ def headline(report: Report) -> Headline:
 def _cost_lines(
     report: Report, rows: Sequence[HeadlineRow], first_runs: Mapping[str, Mapping[str, Evaluation]]
 ) -> Iterator[dict[str, str]]:
-    """The parameters on the first data set, and the training FLOPs and seconds on every one.
+    """Yield the parameters on the first data set, and the training FLOPs and seconds on every one.
 
     `first_runs` has a run by data set and variant.
     """
@@ -133,7 +133,7 @@ def _headline_notes(rows: Sequence[HeadlineRow], *, has_arc: bool, has_seeds: bo
 def _headline_rows(
     results: Results, data_set: str, runs: Mapping[str, Sequence[Evaluation]]
 ) -> Iterator[HeadlineRow]:
-    """A row for every set of a data set on which a variant has a score with the puzzles' own task types."""
+    """Yield a row for every set of a data set on which a variant has a score with the puzzles' own task types."""
     for test_set in dict.fromkeys(
         name
         for seeds in runs.values()
@@ -169,7 +169,7 @@ def _headline_rows(
 
 
 def _paper_column(results: Results, run: Evaluation, test_set: str) -> tuple[str, str] | None:
-    """The paper's score of SE-RRM beside a test set of a run, and the paper's test puzzles; None if it has no such set.
+    """Find the paper's score of SE-RRM beside a run's test set, and the paper's puzzles; None without such a set.
 
     A set of another size than the paper's stands beside the paper's as in the tables, and only if no run of the task
     was scored on the latter.

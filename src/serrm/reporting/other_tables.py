@@ -80,7 +80,7 @@ def _by_set(
 
 
 def criteria_table(report: Report) -> pd.DataFrame:
-    """FSR, the rates of answers that obey the task's rules, and GPA: a row per data set and variant."""
+    """Tabulate FSR, the rates of answers that obey the task's rules, and GPA: a row per data set and variant."""
 
     def columns(run: Evaluation) -> Columns:
         rules = {metric.short: name for name, metric in metrics_of(run.task).items() if metric.is_criterion}
@@ -91,7 +91,7 @@ def criteria_table(report: Report) -> pd.DataFrame:
 
 
 def meanings_of_criteria(results: Results) -> Iterator[str]:
-    """What FSR and every rule count, one line each, for the tasks with rules."""
+    """State what FSR and every rule count, one line each, for the tasks with rules."""
     for task in dict.fromkeys(run.task for run in all_runs(results)):
         rules = [metric for metric in metrics_of(task).values() if metric.is_criterion]
         if rules:
@@ -103,12 +103,12 @@ def meanings_of_criteria(results: Results) -> Iterator[str]:
 
 
 def pass_at_k_table(report: Report) -> pd.DataFrame:
-    """pass@k for every k: a row per ARC-AGI data set and variant."""
+    """Tabulate pass@k for every k: a row per ARC-AGI data set and variant."""
     return _scores(report, lambda run: {f"pass@{k}": (run.main_set, f"pass_at_{k}") for k in PASS_AT})
 
 
 def task_types_table(report: Report) -> pd.DataFrame:
-    """pass@2 with three choices of the task-type embedding: a row per ARC-AGI data set and variant."""
+    """Tabulate pass@2 with three choices of the task-type embedding: a row per ARC-AGI data set and variant."""
     headings: dict[str, TaskTypeRow] = {"Own": "right", "Zeros": "blank", "Random": "random"}
 
     def columns(run: Evaluation) -> Columns:
@@ -119,7 +119,7 @@ def task_types_table(report: Report) -> pd.DataFrame:
 
 
 def further_metrics_table(report: Report) -> pd.DataFrame:
-    """Metrics that are neither in the paper nor rules of a task: a row per data set and variant."""
+    """Tabulate metrics that are neither in the paper nor rules of a task: a row per data set and variant."""
     metrics = further_metrics()
     return _scores(
         report, lambda run: {heading: (run.main_set, metric) for heading, metric in metrics.items()}
@@ -127,7 +127,7 @@ def further_metrics_table(report: Report) -> pd.DataFrame:
 
 
 def further_metrics() -> dict[str, str]:
-    """The metrics that are neither in the paper nor rules of a task, by their headings."""
+    """List the metrics that are neither in the paper nor rules of a task, by their headings."""
     return {
         metric.short: name
         for name, metric in METRICS.items()
@@ -136,7 +136,7 @@ def further_metrics() -> dict[str, str]:
 
 
 def _scores(report: Report, columns: Callable[[Evaluation], Columns]) -> pd.DataFrame:
-    """A row per data set and variant with a score; `columns` is a function from a run to its columns."""
+    """Tabulate a row per data set and variant with a score; `columns` is a function from a run to its columns."""
     rows = []
     for (data_set, variant), runs in report.results.items():
         main_set = runs[0].scored.get(runs[0].main_set)
@@ -156,7 +156,7 @@ def _scores(report: Report, columns: Callable[[Evaluation], Columns]) -> pd.Data
 
 
 def trainings_table(report: Report) -> pd.DataFrame:
-    """Size, length and arithmetic of the training runs: a row per run."""
+    """Tabulate size, length and arithmetic of the training runs: a row per run."""
     rows = []
     for run in all_runs(report.results):
         info, training = run.model_info, run.training
@@ -178,13 +178,13 @@ def trainings_table(report: Report) -> pd.DataFrame:
 
 
 def _refills(training: Training) -> str:
-    """Such as " (new slots after 1,200)", where a training went on without the puzzles in its slots."""
+    """Write such as " (new slots after 1,200)", where a training went on without the puzzles in its slots."""
     steps = ", ".join(f"{step:,}" for step in training.refilled or ())
     return f" (new slots after {steps})" if steps else ""
 
 
 def tuning_table(report: Report) -> pd.DataFrame:
-    """Tuning runs per data set and model, with their FLOPs and the puzzles that they were judged on."""
+    """Tabulate tuning runs per data set and model, with their FLOPs and the puzzles that they were judged on."""
     return pd.DataFrame(
         {
             "Task": data_set_name(row["data_set"]),
@@ -208,7 +208,7 @@ class Search(NamedTuple):
 
 
 def searches_of(report: Report) -> dict[tuple[str, str, str], list[Search]]:
-    """The searches that all seeds have, by data set, variant and method: those of main models, and named methods."""
+    """Find the searches that all seeds have, by data set, variant and method: of main models, and named methods."""
     searches, main = {}, main_models(report.results)
     for (data_set, variant), runs in report.results.items():
         methods_by_seed = [run.methods or {} for run in runs]
@@ -227,7 +227,7 @@ def searches_of(report: Report) -> dict[tuple[str, str, str], list[Search]]:
 
 
 def _same_limits(points_by_seed: Sequence[Sequence[ComputePoint]]) -> list[list[ComputePoint]]:
-    """The points of all seeds, grouped by the limits on attempts and steps; those that some seeds lack are left out."""
+    """Group the points of all seeds by the limits on attempts and steps; those that some seeds lack are left out."""
     by_limits = [
         {(point.num_attempts, point.max_steps): point for point in points} for points in points_by_seed
     ]
@@ -239,7 +239,7 @@ def _same_limits(points_by_seed: Sequence[Sequence[ComputePoint]]) -> list[list[
 
 
 def _search(points: Sequence[ComputePoint], flops_of_step: int) -> Search:
-    """The search of all seeds; `points` are theirs."""
+    """Average the search over all seeds; `points` are theirs."""
     mean_steps = fmean(point.mean_steps for point in points)
     score_of_search = search_score(points[0])  # unrounded
     if len(points) > 1:
@@ -248,7 +248,7 @@ def _search(points: Sequence[ComputePoint], flops_of_step: int) -> Search:
 
 
 def compute_table(report: Report) -> pd.DataFrame:
-    """Scores of the first, middle and last search of a method: a row per variant, method and search, over all seeds.
+    """Tabulate the first, middle and last search of a method: a row per variant, method and search, over all seeds.
 
     The searches ascend by their limit, which is on the steps of one attempt or on the attempts.
     """

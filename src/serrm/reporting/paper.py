@@ -39,7 +39,7 @@ class PaperEntry(_Frozen):
 
     @property
     def numbers(self) -> tuple[str, ...]:
-        """The value and the two ends of its interval, if there is one, as printed; empty if there is no number."""
+        """Split the value and the ends of its interval, if there is one, as printed; empty if there is no number."""
         match = PRINTED.fullmatch(self.printed)
         return tuple(text for text in match.groups() if text) if match else ()
 
@@ -51,7 +51,7 @@ class Blanks(_Frozen):
     is_exact: bool = False
 
     def __str__(self) -> str:
-        """Such as "about 56"."""
+        """Write such as "about 56"."""
         return str(self.num) if self.is_exact else f"about {self.num}"
 
 
@@ -84,7 +84,7 @@ class PaperRow(_Frozen):
     entries: dict[str, PaperEntry]
 
     def variant_of(self, column: str) -> str:
-        """The variant of an entry: the entry's if it names one, else the row's."""
+        """Choose the variant of an entry: the entry's if it names one, else the row's."""
         entry = self.entries.get(column)
         return entry.variant if entry and entry.variant else self.variant
 
@@ -144,7 +144,7 @@ class Paper(_Frozen):
 
 @cache
 def load_paper() -> Paper:
-    """The paper's numbers, from the packaged paper.yaml."""
+    """Load the paper's numbers, from the packaged paper.yaml."""
     text = files("serrm.reporting").joinpath("paper.yaml").read_text(encoding="utf-8")
     return Paper.model_validate(yaml.safe_load(text))
 
@@ -155,22 +155,22 @@ def paper_cost(task: str, variant: str) -> Cost | None:
 
 
 def data_set_name(data_set: str) -> str:
-    """The name of a data set in tables: that of the task after which it is named, else its own."""
+    """Name a data set as tables do: by the task after which it is named, else by its own name."""
     return TASKS[data_set].name if data_set in TASKS else data_set
 
 
 def model_name(variant: str) -> str:
-    """The paper's name of a model of its table 1; any other variant keeps its name."""
+    """Name a model as the paper's table 1 does; any other variant keeps its name."""
     names = {row.variant: row.name for row in load_paper().score_tables["1"].rows}
     return names.get(variant, variant)
 
 
 def set_name(name: str) -> str:
-    """A set's name in tables: its size, such as 9×9, or the name with hyphens."""
+    """Name a set as tables do: by its size, such as 9×9, or by its name with hyphens."""
     return name.replace("x", "×") if name[:1].isdigit() else name.replace("_", "-")
 
 
 def puzzle_set(data_set: str, test_set: str) -> str:
-    """The name of a set of puzzles, such as "Sudoku 9×9", or "ARC-AGI-1" where the set has no size."""
+    """Name a set of puzzles, such as "Sudoku 9×9", or "ARC-AGI-1" where the set has no size."""
     name = data_set_name(data_set)
     return f"{name} {set_name(test_set)}" if test_set[:1].isdigit() else name

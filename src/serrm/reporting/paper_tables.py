@@ -37,7 +37,7 @@ class Entry(NamedTuple):
 
     @property
     def our_text(self) -> str:
-        """Our score, with an arrow if it is ahead of the paper's or behind, for the same puzzles."""
+        """Write our score, with an arrow if it is ahead of the paper's or behind, for the same puzzles."""
         if any(self.test_set in run.refused for run in self.runs):
             return CANNOT_EXTRAPOLATE
         return DASH if self.score is None else f"{self.score}{self._arrow(self.score)}"
@@ -53,21 +53,21 @@ class Entry(NamedTuple):
 
 
 def paper_text(entry: paper.PaperEntry) -> str:
-    """One number of the paper with its interval, such as "93.73 (93.66–93.81)", or the paper's words in its place."""
+    """Write one number of the paper with its interval, such as "93.73 (93.66–93.81)", or the paper's words instead."""
     value, *ends = entry.numbers or (entry.words or DASH,)
     interval = f" ({'–'.join(ends)})" if ends else ""
     return value + interval + (QUOTED if entry.quoted else "")
 
 
 def set_in_column(column: paper.PaperColumn, run: Evaluation) -> str:
-    """The test set of a run that stands in a column: the column's, or the run's only one if the column takes it."""
+    """Choose the test set of a run for a column: the column's, or the run's only one if the column takes it."""
     if column.takes_other_sizes and len(run.own_sets) == 1:
         return next(iter(run.own_sets))
     return column.set
 
 
 def entries_of(paper_table: paper.ScoreTable, results: Results) -> list[Entry]:
-    """The entries of one of the paper's tables, row by row."""
+    """List the entries of one of the paper's tables, row by row."""
     entries = []
     for row in paper_table.rows:
         for key, column in paper_table.columns.items():
@@ -81,7 +81,7 @@ def entries_of(paper_table: paper.ScoreTable, results: Results) -> list[Entry]:
 
 
 def side_by_side(number: str, paper_table: paper.ScoreTable, entries: Sequence[Entry]) -> pd.DataFrame:
-    """Our numbers beside the paper's: a row per model, in table 1 also per size, in table 2 per number of steps."""
+    """Tabulate our numbers beside the paper's: a row per model, in table 1 per size too, in table 2 per steps."""
     rows: dict[tuple[str, ...], dict[str, str]] = {}
     for entry in entries:
         label, heading = {"Model": entry.row.name}, entry.column.name
@@ -107,7 +107,7 @@ def by_set(entries: Iterable[Entry]) -> list[list[Entry]]:
 
 
 def describe_test_set(entries: Sequence[Entry]) -> str:
-    """The test set of some entries, such as "Sudoku 9×9, 43 blanks (paper: about 56), n 256 (paper: 422,786)"."""
+    """Describe the set of some entries, such as "Sudoku 9×9, 43 blanks (paper: about 56), n 256 (paper: 422,786)"."""
     column, scored = entries[0].column, [entry for entry in entries if entry.score]
     sets = {entry.test_set for entry in scored} or {column.set}
     name = " or ".join(puzzle_set(column.task, test_set) for test_set in sorted(sets))
@@ -124,13 +124,13 @@ def describe_test_set(entries: Sequence[Entry]) -> str:
 
 
 def blanks_text(task: str, sets: Iterable[ScoredSet]) -> str:
-    """The mean number of blanks per puzzle, such as ", 43 blanks"; empty for a task without a number of blanks."""
+    """Write the mean number of blanks per puzzle, such as ", 43 blanks"; empty for a task without such a number."""
     means = mean_blanks(task, sets)
     return f", {' or '.join(map(str, means))} blanks" if means else ""
 
 
 def mean_blanks(task: str, sets: Iterable[ScoredSet]) -> list[int]:
-    """The different mean numbers of blanks per puzzle; empty for a task without a number of blanks."""
+    """List the different mean numbers of blanks per puzzle; empty for a task without a number of blanks."""
     record = TASKS[task]
     if not (isinstance(record, GridTask) and record.names_blanks):
         return []
@@ -144,7 +144,7 @@ def mean_blanks(task: str, sets: Iterable[ScoredSet]) -> list[int]:
 
 
 def easier_puzzles(results: Results) -> list[str]:
-    """Our test puzzles that are easier than the paper's, such as "Sudoku 9×9, 43 blanks (paper: about 56)"."""
+    """List our test puzzles that are easier than the paper's, such as "Sudoku 9×9, 43 blanks (paper: about 56)"."""
     names = []
     for number in ("1", "3"):
         for entries in by_set(entries_of(load_paper().score_tables[number], results)):

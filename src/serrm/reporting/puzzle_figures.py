@@ -56,7 +56,7 @@ class Outcomes(NamedTuple):
 
 
 def puzzle_figures(report: Report, folder: Path) -> dict[str, str]:
-    """Every figure that the predictions below `folder` have data for, by name, as an SVG document."""
+    """Draw every figure that the predictions below `folder` have data for, by name, as an SVG document."""
     outcomes = dict(_outcomes(report.results, folder))
     with matplotlib.rc_context(LOOK):
         plots = {"difficulty": difficulty(report, outcomes), "calibration": calibration(report, outcomes)}
@@ -66,7 +66,7 @@ def puzzle_figures(report: Report, folder: Path) -> dict[str, str]:
 
 
 def _outcomes(results: Results, folder: Path) -> Iterator[tuple[tuple[str, str], list[Outcomes]]]:
-    """The outcomes of all seeds by data set and main model, where all have files with enough puzzles."""
+    """Yield the outcomes of all seeds by data set and main model, where all have files with enough puzzles."""
     main = main_models(results)
     for (data_set, variant), runs in results.items():
         paths = [folder / run.name / PREDICTIONS for run in runs]
@@ -95,7 +95,7 @@ def _outcomes_of(run: Evaluation, path: Path) -> Outcomes:
 def _shares(
     values: Sequence[Float[np.ndarray, " N"]], solved: Sequence[Bool[np.ndarray, " N"]]
 ) -> list[tuple[float, Score]]:
-    """The share solved of puzzles in bins of about equal size, each with its mean value, over all seeds.
+    """Compute the share solved of puzzles in bins of about equal size, each with its mean value, over all seeds.
 
     Bins are those of all seeds together; a bin that some seed has no puzzle in is left out.
     """
@@ -125,7 +125,7 @@ def _by_data_set(outcomes: Mapping[tuple[str, str], list[Outcomes]]) -> Panels:
 
 
 def difficulty(report: Report, outcomes: Mapping[tuple[str, str], list[Outcomes]]) -> Figure | None:
-    """The share solved against the number of cells to fill, a panel per data set on square grids."""
+    """Draw the share solved against the number of cells to fill, a panel per data set on square grids."""
     panels = {
         data_set: models
         for data_set, models in _by_data_set(outcomes).items()
@@ -147,7 +147,7 @@ def difficulty(report: Report, outcomes: Mapping[tuple[str, str], list[Outcomes]
 
 
 def calibration(report: Report, outcomes: Mapping[tuple[str, str], list[Outcomes]]) -> Figure | None:
-    """The share solved against the confidence of the prediction and, where it is trained, what the Q head states."""
+    """Draw the share solved against the confidence and, where a Q head is trained, what it states."""
 
     def draw(axes: Axes, data_set: str, models: Mapping[str, list[Outcomes]]) -> None:
         axes.plot([0, 100], [0, 100], color=MUTED, linewidth=0.8, linestyle=":", label="calibrated")
@@ -173,7 +173,7 @@ def _first(report: Report, data_set: str) -> Evaluation:
 
 
 def failures(report: Report, folder: Path) -> str:
-    """Unsolved puzzles of every main model, prediction beside answer, with wrong cells marked; empty without one."""
+    """Draw unsolved puzzles of every main model, prediction beside answer, wrong cells marked; empty without one."""
     main, rows = main_models(report.results), list[tuple[Evaluation, list[Example]]]()
     for (_, variant), (run, *_) in report.results.items():
         path = folder / run.name / PREDICTIONS

@@ -22,12 +22,12 @@ class Setting(NamedTuple):
     paper: str
 
     def __str__(self) -> str:
-        """Such as "halting probability 0.2 instead of 0.05"."""
+        """Write such as "halting probability 0.2 instead of 0.05"."""
         return f"{self.name} {self.run} instead of {self.paper}"
 
 
 def setting_differences(run: ComposedSettings, paper: ComposedSettings, num_examples: int) -> list[Setting]:
-    """Differences of a run's composed settings from those of profile `paper`.
+    """List the differences of a run's composed settings from those of profile `paper`.
 
     `num_examples` are those of an epoch of the paper.
     """
@@ -54,12 +54,12 @@ def setting_differences(run: ComposedSettings, paper: ComposedSettings, num_exam
 
 
 def _kind(values: Mapping[tuple[str, str], str], name: str) -> str:
-    """The kind of a choice, which stands alone where it has no further settings."""
+    """Look up the kind of a choice, which stands alone where it has no further settings."""
     return values.get(("train", f"{name} kind")) or values.get(("train", name)) or CHOICES[name]
 
 
 def _as_one_setting(name: str, values: Mapping[tuple[str, str], str]) -> dict[tuple[str, str], str]:
-    """Values in which a choice is one setting, such as "random, probability 0.2" for the halting rule."""
+    """Join a choice to one setting, such as "random, probability 0.2" for the halting rule."""
     choice_values = {
         key: value for key, value in values.items() if key[1] == name or key[1].startswith(f"{name} ")
     }
@@ -73,7 +73,7 @@ def _as_one_setting(name: str, values: Mapping[tuple[str, str], str]) -> dict[tu
 
 
 def _in_words(settings: ComposedSettings) -> Iterator[tuple[tuple[str, str], str]]:
-    """((section, name in words), value as text) of every setting."""
+    """Yield ((section, name in words), value as text) of every setting."""
     for key, value in flat(settings).items():
         section, _, name = key.partition(".")
         if name and name.partition(".")[0] not in NOT_LISTED:

@@ -96,12 +96,12 @@ def write_shown(report: Report, folder: Path) -> tuple[list[Table], dict[str, st
 
 
 def all_tables(report: Report) -> list[Table]:
-    """All tables with at least one of our runs, and the claims."""
+    """Build all tables with at least one of our runs, and the claims."""
     return [*build_tables(report), claims_table(report)]
 
 
 def table_files(report: Report, report_tables: Sequence[Table]) -> dict[str, str]:
-    """The tables as Markdown, and the notes and recipes that all tables share, by name of the file."""
+    """Write the tables as Markdown, and the notes and recipes that all tables share, by name of the file."""
     files = {f"{table.name}.md": to_markdown(table) for table in report_tables}
     notes = [f"- {line}" for line in notes_on_tables(report.results)]
     files["notes.md"] = "\n".join(["### How to read the tables\n", *notes, ""])
@@ -114,7 +114,7 @@ def table_files(report: Report, report_tables: Sequence[Table]) -> dict[str, str
 
 
 def headline_scores(runs: Sequence[Evaluation]) -> dict[str, dict[str, float]]:
-    """The main metric in percent of every set after its headline steps, by run, for `dvc metrics`."""
+    """Compute the main metric in percent of every set after its headline steps, by run, for `dvc metrics`."""
     return {
         run.name: {
             name: round(in_percent(run.task, run.main_metric, scored.steps[scored.headline_steps])[0], 2)
@@ -147,7 +147,7 @@ def write_curves(runs: Sequence[Evaluation], folder: Path) -> None:
 
 
 def training_curves(runs: Sequence[Evaluation], logs: Mapping[str, Sequence[Record]]) -> str:
-    """The training logs of all runs, by name, as one CSV file, with six significant digits."""
+    """Gather the training logs of all runs, by name, in one CSV file, with six significant digits."""
     lines = [
         {"run": run.name, "data_set": data_set_name(run.data_set), **record}
         for run in runs
@@ -171,7 +171,7 @@ def render_page(
     figures: Mapping[str, str],
     inputs: Inputs,
 ) -> str:
-    """The page as HTML, with tables, figures (SVG documents by name), and pictures of the examples."""
+    """Render the page as HTML, with tables, figures (SVG documents by name), and pictures of the examples."""
     templates = Environment(
         loader=PackageLoader("serrm.reporting"),
         undefined=StrictUndefined,
@@ -209,7 +209,7 @@ def render_page(
 
 
 def machine_costs(runs: Sequence[Evaluation], provenance: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
-    """Time, speed, memory and machine of the trainings: a row per run whose machine is known."""
+    """Tabulate time, speed, memory and machine of the trainings: a row per run whose machine is known."""
     rows = []
     for run in runs:
         if training := provenance.get(run.name, {}).get("training"):
@@ -226,12 +226,12 @@ def machine_costs(runs: Sequence[Evaluation], provenance: Mapping[str, Mapping[s
 
 
 def unbroken_intervals(text: str) -> Markup:
-    """Text of a table, escaped, with every interval as an element, which a narrow column does not break."""
+    """Escape text of a table, with every interval as an element, which a narrow column does not break."""
     return Markup(re.sub(r"\([\d.]+–[\d.]+\)", r"<span>\g<0></span>", str(escape(text))))
 
 
 def page_examples(results: Results, folder: Path) -> Iterator[dict[str, Any]]:
-    """A solved and an unsolved puzzle, with the predictions of the first seed of every main model.
+    """Yield a solved and an unsolved puzzle, with the predictions of the first seed of every main model.
 
     They are among the first puzzles of the set of the size trained on or, without such a set, of the first one.
 
@@ -262,7 +262,7 @@ def page_examples(results: Results, folder: Path) -> Iterator[dict[str, Any]]:
 
 
 def changing_panels(puzzle: DrawnPuzzle) -> list[Panel]:
-    """The question, the answer if the last prediction is wrong, and all predictions that differ from the one before."""
+    """List question, answer if the last prediction is wrong, and predictions that differ from the one before."""
     first, *others = puzzle.trace_panels(sorted(puzzle.predictions))
     trace = [first, *(panel for panel in others if panel.is_changed.any())]
     panels = [puzzle.question_panel()]

@@ -64,11 +64,11 @@ class Score(NamedTuple):
 
     @property
     def seeds(self) -> tuple[tuple[float, ...], ...]:
-        """`by_seed`, or the score's own value and interval where that is empty."""
+        """Choose `by_seed`, or the score's own value and interval where that is empty."""
         return self.by_seed or ((self.value, self.low, self.high),)
 
     def __str__(self) -> str:
-        """Such as "61.33 (55.23–67.09)" or "61.20 ± 1.10 (54.02–68.11)", with seeds that differ much in brackets."""
+        """Write such as "61.33 (55.23–67.09)" or "61.20 ± 1.10 (54.02–68.11)", in brackets seeds that differ much."""
         spread = "" if self.sd is None else f" ± {self.sd:.2f}"
         ends = "" if isnan(self.low) else f" ({self.low:.2f}–{self.high:.2f})"
         values = sorted(value for value, *_ in self.seeds)
@@ -80,7 +80,7 @@ class Score(NamedTuple):
 def score(
     runs: Sequence[Evaluation], metric: str, test_set: str | None = None, steps: int = HEADLINE_STEPS
 ) -> Score | None:
-    """The score of all seeds of a variant on a set, by default on the main one; None if a seed has none."""
+    """Score all seeds of a variant on a set, by default on the main one; None if a seed has no score."""
     sets = [run.scored.get(run.main_set if test_set is None else test_set) for run in runs]
     scored = [scored_set for scored_set in sets if scored_set and metric in scored_set.steps.get(steps, {})]
     if not scored or len(scored) < len(runs):
@@ -115,7 +115,7 @@ def _outcomes(sets: Sequence[ScoredSet], steps: int) -> tuple[float, ...] | None
 
 
 def difference(first: Score, second: Score, *, has_same_runs: bool = False) -> Difference:
-    """The first score minus the second, of paired samples if both have the outcomes of the same puzzles."""
+    """Subtract the second score from the first, as paired samples if both have the outcomes of the same puzzles."""
     rho, seeds = _correlation(first, second), (first.seeds, second.seeds)
     value, low, high = intervals.difference(*seeds, correlation=rho, has_same_runs=has_same_runs)
     if first.is_rate and second.is_rate:  # no difference of percentages is larger
@@ -124,13 +124,13 @@ def difference(first: Score, second: Score, *, has_same_runs: bool = False) -> D
 
 
 def p_value_of(first: Score, second: Score, bound: float = 0.0, *, has_same_runs: bool = False) -> float:
-    """The p-value of the first score minus the second against a bound (`serrm.scoring.significance`)."""
+    """Compute the p-value of the first score minus the second against a bound (`serrm.scoring.significance`)."""
     rho, seeds = _correlation(first, second), (first.seeds, second.seeds)
     return p_value(intervals.spread(*seeds, correlation=rho, has_same_runs=has_same_runs), bound)
 
 
 def _correlation(first: Score, second: Score) -> float:
-    """The correlation of the outcomes of the same puzzles; 0 if they are not known to be the same."""
+    """Correlate the outcomes of the same puzzles; 0 if they are not known to be the same."""
     if not are_pairs(first, second):
         return 0.0
     return newcombe_correlation(np.array(first.outcomes), np.array(second.outcomes))
@@ -143,7 +143,7 @@ def are_pairs(first: Score, second: Score) -> bool:
 
 
 def in_percent(task: str, metric: str, scores: Mapping[str, float]) -> tuple[float, float, float]:
-    """A metric's value and the ends of its interval, unrounded, rates in percent; ends that are not known are NaN.
+    """Compute a metric's value and the ends of its interval, unrounded, rates in percent; NaN for unknown ends.
 
     `task` is a key of TASKS.
     """
@@ -154,7 +154,7 @@ def in_percent(task: str, metric: str, scores: Mapping[str, float]) -> tuple[flo
 
 
 def over_seeds(by_seed: Sequence[tuple[float, ...]], num_puzzles: int) -> Score:
-    """The score of several seeds; `by_seed` has value and interval per seed."""
+    """Join the scores of several seeds; `by_seed` has value and interval per seed."""
     values, low, high = zip(*by_seed, strict=True)
     sd = round(stdev(values), 2) if len(values) > 1 else None
     numbers = round(fmean(values), 2), round(min(low), 2), round(max(high), 2)
@@ -162,7 +162,7 @@ def over_seeds(by_seed: Sequence[tuple[float, ...]], num_puzzles: int) -> Score:
 
 
 def runs_on(results: Results, task: str, variant: str, test_set: str | None = None) -> list[Evaluation]:
-    """All seeds of a variant on one data set of a task (a key of TASKS); empty if it did not run on the task.
+    """Select all seeds of a variant on one data set of a task (a key of TASKS); none if it did not run on the task.
 
     It is the first data set that has the test set `test_set`, else the first on which the variant ran.
     """
@@ -173,12 +173,12 @@ def runs_on(results: Results, task: str, variant: str, test_set: str | None = No
 
 
 def all_runs(results: Results) -> list[Evaluation]:
-    """The evaluations of all runs in one list."""
+    """List the evaluations of all runs."""
     return [run for seeds in results.values() for run in seeds]
 
 
 def search_score(search: ComputePoint) -> Score:
-    """The FSR of a search in percent, unrounded."""
+    """Score a search: its FSR in percent, unrounded."""
     return Score(100 * search.fsr, 100 * search.fsr_lo, 100 * search.fsr_hi, search.num_puzzles)
 
 
@@ -232,7 +232,7 @@ def read_metrics(path: Path) -> ProfileScores:
 
 
 def grouped(runs: Iterable[Evaluation]) -> Results:
-    """The runs by data set and variant."""
+    """Group runs by data set and variant."""
     results: Results = {}
     for run in runs:
         results.setdefault((run.data_set, run.variant), []).append(run)
@@ -264,7 +264,7 @@ class Report:
 
 
 def read_study(path: Path, profile: str) -> list[dict[str, str]]:
-    """The rows of a profile in a CSV file of reports/studies; empty without the file."""
+    """Read the rows of a profile in a CSV file of reports/studies; none without the file."""
     if not path.is_file():
         return []
     with path.open(encoding="utf-8") as file:
@@ -274,7 +274,7 @@ def read_study(path: Path, profile: str) -> list[dict[str, str]]:
 def make_report(
     params: Params, paper_params: Params, runs: Iterable[Evaluation], root: Path = Path()
 ) -> Report:
-    """The report of a profile's runs, whose settings are compared with those of profile `paper`.
+    """Gather a profile's runs and settings for tables and figures, and compare the latter with profile `paper`'s.
 
     `root` is the project's folder, with the studies of training times and tuning runs.
     """
@@ -305,7 +305,7 @@ def make_report(
 
 
 def main_models(results: Results) -> list[str]:
-    """The families with a run of their name, and the other variant with the highest score on the first data set."""
+    """List the families with a run of their name, and the other variant that is best on the first data set."""
     first, _ = next(iter(results))
     scores = {
         variant: headline_score(runs)
@@ -319,12 +319,12 @@ def main_models(results: Results) -> list[str]:
 
 
 def headline_models(results: Results) -> list[str]:
-    """The main models, a family's replaced by the variant of the family with more seeds on the first data set."""
+    """List the main models, a family's replaced by the family's variant with more seeds on the first data set."""
     return list(dict.fromkeys(variant_with_most_seeds(results, name) for name in main_models(results)))
 
 
 def variant_with_most_seeds(results: Results, family: str) -> str:
-    """The variant of a family with the most seeds on the first data set; among equals, the family's own name.
+    """Find a family's variant with the most seeds on the first data set; among equals, the family's own name.
 
     Any other variant is returned as it is.
     """
@@ -338,7 +338,7 @@ def variant_with_most_seeds(results: Results, family: str) -> str:
 
 
 def training_flops(run: Evaluation, report: Report) -> int:
-    """FLOPs of all matrix products of a training: those of the model, which scores keep, and the optimiser's."""
+    """Count FLOPs of all matrix products of a training: the model's, which scores keep, and the optimiser's."""
     optimiser = run.training.optimiser_flops
     if optimiser is None:
         count = report.flops_of_optimiser.get((run.data_set, run.variant), lambda: 0)
@@ -347,18 +347,18 @@ def training_flops(run: Evaluation, report: Report) -> int:
 
 
 def total_flops(run: Evaluation, report: Report) -> int:
-    """FLOPs of a run and of those runs of the profile whose weights it starts from."""
+    """Sum the FLOPs of a run and of those runs of the profile whose weights it starts from."""
     return sum(training_flops(member, report) for member in chain_of(run, report))
 
 
 def total_seconds(run: Evaluation, report: Report) -> float | None:
-    """Seconds of the same runs; None if one was not measured."""
+    """Sum the seconds of the same runs; None if one was not measured."""
     seconds = [report.seconds.get(member.name) for member in chain_of(run, report)]
     return None if None in seconds else sum(filter(None, seconds))
 
 
 def chain_of(run: Evaluation, report: Report) -> list[Evaluation]:
-    """A run and those runs of the profile whose weights it starts from, last first."""
+    """List a run and those runs of the profile whose weights it starts from, last first."""
     folder = f"{report.profile}/runs"
     runs = {f"{folder}/{member.name}": member for member in all_runs(report.results)}
     chain, checkpoint = list[Evaluation](), f"{folder}/{run.name}"

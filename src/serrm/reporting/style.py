@@ -13,7 +13,7 @@ OTHER: Final = ("#cc79a7", "D")
 
 
 def style(model: str) -> tuple[str, str]:
-    """Colour and marker in figures and MLflow: a family's, by its key or its name in tables, else those of OTHER."""
+    """Choose colour and marker in figures and MLflow: a family's, by its key or its name in tables, else OTHER's."""
     families = [model_name(family) for family in FAMILIES]
     name = model_name(model)
     return STYLES[families.index(name) % len(STYLES)] if name in families else OTHER

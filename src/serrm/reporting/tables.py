@@ -65,7 +65,7 @@ def build_tables(report: Report) -> list[Table]:
 
 
 def flops_notes(entries: Sequence[Entry], report: Report) -> list[str]:
-    """A note for every data set whose models had training FLOPs that differ by more than UNEQUAL."""
+    """Note every data set whose models had training FLOPs that differ by more than UNEQUAL."""
     flops_of: dict[str, dict[str, int]] = {}
     for entry in entries:
         for run in entry.runs:
@@ -80,7 +80,7 @@ def flops_notes(entries: Sequence[Entry], report: Report) -> list[str]:
 
 
 def notes_on_tables(results: Results) -> list[str]:
-    """Notes that hold for all tables of a profile: signs, data, and why a model cannot be scored on a set."""
+    """List notes that hold for all tables of a profile: signs, data, and why a model cannot be scored on a set."""
     runs = all_runs(results)
     data = [
         f"{data_set_name(run.data_set)}: {run.data.source}; {run.data.train_puzzles:,} training "
@@ -108,7 +108,7 @@ class Recipe(NamedTuple):
 
 
 def recipe_tables(report: Report) -> list[Recipe]:
-    """The differences from the paper's settings, one data set after the other."""
+    """Tabulate the differences from the paper's settings, one data set after the other."""
     main, tables = main_models(report.results), []
     for data_set in dict.fromkeys(data_set for data_set, _ in report.results):
         columns = {

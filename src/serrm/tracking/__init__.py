@@ -32,7 +32,7 @@ PORT_ERRORS = (errno.EADDRINUSE, errno.EACCES)  # in use, or reserved for root
 
 
 def tracking_uri(root: Path) -> str:
-    """MLFLOW_TRACKING_URI, else the sqlite database in the repository, even from DVC's temporary copies of it.
+    """Choose MLFLOW_TRACKING_URI, else the sqlite database in the repository, even from DVC's temporary copies.
 
     A relative path to a database starts there too.
     """
@@ -43,18 +43,18 @@ def tracking_uri(root: Path) -> str:
 
 
 def project_database(root: Path) -> Path:
-    """The database in the repository."""
+    """Locate the database in the repository."""
     return Path(os.environ.get("DVC_ROOT", root)).resolve() / "mlflow.db"
 
 
 def database_path(uri: str) -> Path | None:
-    """The file of a SQLite database, without options such as `?timeout=30`; None for other stores."""
+    """Extract the file of a SQLite database, without options such as `?timeout=30`; None for other stores."""
     name = uri.removeprefix(SQLITE).partition("?")[0]
     return Path(name) if uri.startswith(SQLITE) and name not in ("", ":memory:") else None
 
 
 def ui_command(store: str, host: str, port: int) -> list[str]:
-    """The command line of an MLflow server with one worker on a store.
+    """Write the command line of an MLflow server with one worker on a store.
 
     ValueError if the store is a server itself, its database is missing, or it cannot listen at that host and port.
     """

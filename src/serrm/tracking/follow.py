@@ -44,7 +44,7 @@ def only_mirror(root: Path) -> Iterator[None]:
 
 
 def active_profile(root: Path) -> str:
-    """The profile of params.yaml."""
+    """Read the name of the profile of params.yaml."""
     values = yaml.safe_load((root / PARAMS).read_text(encoding="utf-8"))
     if not isinstance(values, dict) or not isinstance(values.get("profile"), str):
         raise ValueError(f"{root / PARAMS}: profile is missing")

@@ -191,7 +191,7 @@ class Mirror:
 
 
 def find(client: MlflowClient, experiment: str, tag: str, value: str) -> Run | None:
-    """The newest run of an experiment with this value of a tag, even if it was deleted in MLflow."""
+    """Find the newest run of an experiment with this value of a tag, even if it was deleted in MLflow."""
     condition = f"tags.`{tag}` = '{value}'"
     runs = client.search_runs([experiment], condition, ViewType.ALL, max_results=1)
     return runs[0] if runs else None
@@ -231,7 +231,7 @@ def log_content(client: MlflowClient, run: Run, layout: Layout, name: str, resul
 
 
 def as_metrics(values: Iterable[Value]) -> list[Metric]:
-    """Values as MLflow takes them, at this moment."""
+    """Convert values to the form of MLflow, at this moment."""
     now = get_current_time_millis()
     return [Metric(name, value, now, step) for name, step, value in values]
 
@@ -245,6 +245,6 @@ def is_running(training: Training) -> bool:
 
 
 def states_of(paths: Iterable[Path]) -> tuple[object, ...]:
-    """The time and size of files, None for one that is missing."""
+    """Look up the time and size of files, None for one that is missing."""
     found = [path.stat() if path.is_file() else None for path in paths]
     return tuple(stat and (stat.st_mtime_ns, stat.st_size) for stat in found)

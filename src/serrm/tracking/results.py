@@ -40,13 +40,13 @@ class Result(NamedTuple):
         return self.config.training.model_dump() if self.config.training else {}
 
     def values(self) -> list[Value]:
-        """All metrics."""
+        """List all metrics."""
         scores = score_values(self.evaluation) if self.evaluation else ()
         sizes = self.config.model_dump(exclude={"run", "training"})
         return [*log_values(self.records), *fact_values({**sizes, **self.training, **self.facts}), *scores]
 
     def params(self) -> dict[str, str]:
-        """The settings, and the machine and precision that ran."""
+        """List the settings, and the machine and precision that ran."""
         ran = {key: self.facts.get(key) for key in MACHINE}
         ran |= {key: self.training.get(key) for key in ("precision", "native")}
         machine = {f"machine.{key}": str(value) for key, value in ran.items() if value is not None}
@@ -54,7 +54,7 @@ class Result(NamedTuple):
 
 
 def result_files(layout: Layout, name: str) -> tuple[Path, Path, Path]:
-    """The files of a finished run: config.json, scores, training log."""
+    """Locate the files of a finished run: config.json, scores, training log."""
     return layout.runs / name / CONFIG, layout.scores / f"{name}.json", layout.logs / f"{name}.csv"
 
 
@@ -71,7 +71,7 @@ def read_result(layout: Layout, name: str) -> Result:
 
 
 def training_facts(layout: Layout, name: str, weights: str) -> dict[str, Any]:
-    """The facts about the training of the checkpoint in place; empty if it was trained elsewhere.
+    """Read the facts about the training of the checkpoint in place; empty if it was trained elsewhere.
 
     Until the stage has written them, they are in the scratch folder.
     """

@@ -29,7 +29,7 @@ class StoreError(ValueError):
 
 @contextmanager
 def open_store(root: Path) -> Iterator[MlflowClient]:
-    """MLflow's client for the project's store. A failure of MLflow is a StoreError of one line with the store."""
+    """Open MLflow's client for the project's store. A failure of MLflow is a StoreError of one line with the store."""
     uri = tracking_uri(root)
     mlflow.set_tracking_uri(uri)
     try:
@@ -41,7 +41,7 @@ def open_store(root: Path) -> Iterator[MlflowClient]:
 
 
 def reason(error: BaseException) -> str:
-    """The cause of a failure of MLflow in one line: a missing package, the database's own words, or MLflow's."""
+    """State the cause of a failure of MLflow in one line: a missing package, the database's own words, or MLflow's."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, ModuleNotFoundError):
@@ -66,7 +66,7 @@ def create_database(path: Path) -> None:
 
 
 def experiment_id(client: MlflowClient, root: Path, profile: str, data_set: str) -> str:
-    """The experiment of a profile and data set, created if missing.
+    """Find the experiment of a profile and data set, created if missing.
 
     Artifacts of the project's own database are beside it. ValueError with the way out if the experiment was deleted or
     the project has been moved, as MLflow keeps the absolute address of the artifacts.

@@ -79,7 +79,7 @@ def _set_name(name: str) -> str:
 
 
 def _in_percent(task: str, scores: Mapping[str, int | float]) -> dict[str, int | float]:
-    """Scores with their intervals where these are known, rates in percent."""
+    """Compute scores with their intervals where these are known, rates in percent."""
     result = dict[str, int | float]()
     for name in metrics_of(task):
         if name in scores:
