@@ -29,8 +29,8 @@ def main(extras: list[str]) -> int:
     target = ["--editable", f".[{','.join(extras)}]"]
     listing = subprocess.run([*PIP, "config", "list"], stdout=subprocess.PIPE, text=True, check=False).stdout
     options, variables = for_uv(listing)
-    with_uv = [*UV, *options, "--constraint", "constraints.txt", *target]
-    if succeeds([*INSTALL, "uv"]) and succeeds(with_uv, **variables):
+    uv_command = [*UV, *options, "--constraint", "constraints.txt", *target]
+    if succeeds([*INSTALL, "uv"]) and succeeds(uv_command, **variables):
         return 0
     sys.stderr.write("uv could not install (see above); pip goes on, which takes longer\n")
     succeeds([*INSTALL, "--upgrade", "pip"])  # that of Python 3.11 takes twice as long as a new one
@@ -44,13 +44,13 @@ def succeeds(command: list[str], **variables: str) -> bool:
 
 def for_uv(listing: str) -> tuple[list[str], dict[str, str]]:
     """Translate the settings that `pip config list` has printed to uv's options and environment variables."""
-    found: dict[str, dict[str, str]] = {section: {} for section in SECTIONS}
+    sections: dict[str, dict[str, str]] = {section: {} for section in SECTIONS}
     for line in listing.splitlines():
         key, _, value = line.partition("=")
         section, _, name = key.rpartition(".")
-        if section in found:
-            found[section][name] = ast.literal_eval(value)
-    settings = {name: value for section in SECTIONS for name, value in found[section].items()}
+        if section in sections:
+            sections[section][name] = ast.literal_eval(value)
+    settings = {name: value for section in SECTIONS for name, value in sections[section].items()}
     # All indexes together offer their newest release, as for pip.
     options = ["--index-strategy", "unsafe-best-match"]
     for name, option in OPTIONS.items():

@@ -129,11 +129,11 @@ def compared(first: Revision, second: Revision, *, has_all: bool = False) -> Com
     ]
     names = [name for name in second.runs if name in first.runs]
     setting_changes = {name: list(changes_of(first, second, name)) for name in names}
-    with_line = {line.key for line in lines if line.verdict != SAME}
+    keys = {line.key for line in lines if line.verdict != SAME}
     others = [
         name
         for name in names
-        if (second.runs[name].data_set, second.runs[name].variant) not in with_line
+        if (second.runs[name].data_set, second.runs[name].variant) not in keys
         and _numbers(first.runs[name]) != _numbers(second.runs[name])
     ]
     return Comparison(

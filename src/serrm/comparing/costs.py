@@ -31,8 +31,8 @@ class CostPoint(NamedTuple):
 
 def points(reports: Mapping[str, Report]) -> list[CostPoint]:
     """Collect the headline models' seeds on the main sets of all profiles, and the paper's runs of tables 1 and 3."""
-    ours = [point for report in reports.values() for point in _of_profile(report)]
-    return [*ours, *_papers()]
+    seeds = [point for report in reports.values() for point in _of_profile(report)]
+    return [*seeds, *_papers()]
 
 
 def _of_profile(report: Report) -> Iterator[CostPoint]:
@@ -59,9 +59,9 @@ def _papers() -> Iterator[CostPoint]:
 
 def picture(points: Sequence[CostPoint]) -> str:
     """Draw a row of two panels per task, as an SVG document: colours by family, markers by profile."""
-    ours = [point for point in points if point.profile != PAPERS]
-    tasks = [task for task in TASKS if any(point.task == task for point in ours)]
-    profiles = dict.fromkeys(point.profile for point in ours)
+    seeds = [point for point in points if point.profile != PAPERS]
+    tasks = [task for task in TASKS if any(point.task == task for point in seeds)]
+    profiles = dict.fromkeys(point.profile for point in seeds)
     signs = dict(zip(profiles, SIGNS, strict=False)) | {PAPERS: "o"}
     with matplotlib.rc_context(figures.LOOK):
         figure = Figure(figsize=(10.8, 3.2 * len(tasks) + 1.2), layout="constrained")

@@ -101,14 +101,14 @@ def effects(baseline: Group, others: Sequence[Group], metric: str = "", test_set
     sets = dict.fromkeys(name for group in (baseline, *others) for name in group.runs[0].scored)
     if test_set not in sets:
         raise ValueError(f"set {test_set!r}: {example.data_set} has {', '.join(sets) or 'none'}")
-    by_key = [
+    group_changes = [
         {change.key: change.second for change in changes(baseline.settings, group.settings)}
         for group in others
     ]
-    changed = {key: baseline.settings.get(key) for values in by_key for key in values}
+    changed = {key: baseline.settings.get(key) for values in group_changes for key in values}
     baseline_score = headline_score(baseline.runs, test_set, metric)
     rows = [Effect(baseline, changed, baseline_score, None, BASELINE if baseline_score else NO_SCORE)]
-    for group, values in zip(others, by_key, strict=True):
+    for group, values in zip(others, group_changes, strict=True):
         steps = _steps(baseline, group, test_set)
         first, second = (
             None if steps is None else score(side.runs, metric, test_set, steps) for side in (baseline, group)

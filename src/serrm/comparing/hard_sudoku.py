@@ -68,8 +68,10 @@ class FlopsPoint:
 
 def points(reports: Mapping[str, Report], root: Path) -> list[FlopsPoint]:
     """Collect all points: ours of SHOWN_PROFILES and of the long search, the paper's, the peers'."""
-    ours = [point for name in SHOWN_PROFILES if name in reports for point in _of_profile(name, reports[name])]
-    return [*ours, _long_search(root), *_papers(), *_peers(root)]
+    profile_points = [
+        point for name in SHOWN_PROFILES if name in reports for point in _of_profile(name, reports[name])
+    ]
+    return [*profile_points, _long_search(root), *_papers(), *_peers(root)]
 
 
 def _of_profile(profile: str, report: Report) -> Iterator[FlopsPoint]:
@@ -168,7 +170,7 @@ def caption(points: Sequence[FlopsPoint]) -> str:
         same = [point for point in points if (point.by, point.has_search) == (by, has_search)]
         return formats.counts_text(point.num_puzzles for point in same)
 
-    ours = sorted({point.puzzles for point in points if point.by == OURS})
+    names = sorted({point.puzzles for point in points if point.by == OURS})
     other_training_sets = {
         point.system.partition(",")[0]: f"{point.num_training:,}"
         for point in points
@@ -177,7 +179,7 @@ def caption(points: Sequence[FlopsPoint]) -> str:
     exceptions = "".join(f"; {system} on {number}" for system, number in other_training_sets.items())
     return (
         f"Models were trained on {NUM_TRAINING:,} puzzles of Sudoku-Extreme{exceptions}. Our models are scored on "
-        f"{num_puzzles(OURS)} puzzles of {' or '.join(ours)} ({num_puzzles(OURS, True)} with guesses), the paper's "
+        f"{num_puzzles(OURS)} puzzles of {' or '.join(names)} ({num_puzzles(OURS, True)} with guesses), the paper's "
         f"models on all {num_puzzles(PAPERS)} puzzles of {OWN_TEST_FILE}, and other models on all or some of those. "
         "FLOPs count all matrix products, ours with those of Muon; we compute the paper's FLOPs from its settings, "
         "and ≈ marks estimates. Bars show 95% intervals or, for several seeds, the range of their intervals. Sources "

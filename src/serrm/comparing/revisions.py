@@ -228,20 +228,20 @@ def _read_workspace(root: Path, profile: str) -> Revision:
     gathered = read_metrics(layout.metrics).runs if layout.metrics.is_file() else {}
     names = dict.fromkeys((*gathered, *(runs_of_params if is_active else {})))
     paths = {name: layout.scores / f"{name}.json" for name in runs_of_params}
-    written = {name: read_evaluation(path) for name, path in paths.items() if path.is_file()}
+    ungathered_scores = {name: read_evaluation(path) for name, path in paths.items() if path.is_file()}
     metrics, scores = (os.path.relpath(path, root) for path in (layout.metrics, layout.scores))
-    if not gathered and not written:
+    if not gathered and not ungathered_scores:
         raise UnknownRevision(f"{WORKSPACE} has neither {metrics} nor {scores}: `dvc repro` makes them")
     changed = _changed_runs(root, params) if is_active else []
     runs, stale = dict[str, Evaluation](), dict[str, str]()
     for name in names:
-        candidates = [side[name] for side in (written, gathered) if name in side]
+        candidates = [side[name] for side in (ungathered_scores, gathered) if name in side]
         if (layout.runs / name).is_dir():
             matching = [run for run in candidates if is_of_checkpoint(run, layout.runs / name)]
             if not matching:
                 stale[name] = _why_not_of_checkpoint(candidates)
             candidates = matching or candidates
-        elif name in written:
+        elif name in ungathered_scores:
             stale[name] = "of a checkpoint that is no longer there"
         if candidates:
             runs[name] = candidates[0]

@@ -67,8 +67,8 @@ def used_code(run: RunSettings, stage: str) -> list[str]:
     def is_left_out(name: str) -> bool:
         return _is_within(name, (*ENTRY_MODULES, *IGNORED)) or name.rpartition(".")[2] in not_of_task
 
-    of_record = {name for name in _modules(vars(task).values()) if not is_left_out(name)}
-    modules |= import_closure(of_record, exclude=is_left_out)
+    record_modules = {name for name in _modules(vars(task).values()) if not is_left_out(name)}
+    modules |= import_closure(record_modules, exclude=is_left_out)
     files = {name: file for module in modules for name, file in sources(module).items()}
     lines = [f"{name}: {describe(value)}" for name, value in entries.items()]
     return lines + [f"{hash_module(files[name])} {name}" for name in sorted(files)]

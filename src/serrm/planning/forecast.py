@@ -198,8 +198,8 @@ def summary(profile: str, stages: Stages, rate: float, source: str, jobs: int = 
     needs = (
         f"{num} training run{'' if num == 1 else 's'}, at most {with_prefix(sum(flops.values()))}FLOP in all"
     )
-    at_once = f", {jobs} runs at a time" if jobs > 1 else ""
-    return f"profile {profile}: {needs}; {source}{at_once}: about {duration(seconds)}"
+    jobs_text = f", {jobs} runs at a time" if jobs > 1 else ""
+    return f"profile {profile}: {needs}; {source}{jobs_text}: about {duration(seconds)}"
 
 
 def with_prefix(number: int | float) -> str:

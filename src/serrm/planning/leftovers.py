@@ -56,8 +56,8 @@ def tidy_lock(params: Params, root: Path) -> int:
     path = root / LOCK
     read_yaml(path)  # raises ValueError for what is not YAML, such as a lock file in a merge conflict
     heading, *entries = ENTRY_START.split(text := path.read_text(encoding="utf-8"))
-    by_name = {entry.partition(":\n")[0]: entry for entry in entries}
-    kept = [by_name[name] for name in kept_entries(by_name, params, root)]
+    stages = {entry.partition(":\n")[0]: entry for entry in entries}
+    kept = [stages[name] for name in kept_entries(stages, params, root)]
     if (tidy := "  ".join([heading, *kept])) != text:
         write_whole(path, tidy)
         git(root, "add", LOCK)  # as DVC does whenever it writes the file (core.autostage)

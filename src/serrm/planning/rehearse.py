@@ -64,7 +64,7 @@ def miniature(params: Params, mirror: Path | None = None, device: str = "auto") 
     """
     from serrm.core.devices import choose_device
 
-    on_cpu = {"precision": "float32"} if choose_device(device).type == "cpu" else {}
+    precision = {"precision": "float32"} if choose_device(device).type == "cpu" else {}
     small = params.model_dump(mode="json")
     # The headline steps of the profile may be more than a rehearsal scores.
     fixed: dict[str, Any] = {
@@ -72,7 +72,7 @@ def miniature(params: Params, mirror: Path | None = None, device: str = "auto") 
         "continues": False,
         "headline_steps": None,
         "num_puzzles_after": {},
-        **on_cpu,
+        **precision,
     }
     limits = _at_most()
     task_limits = {name: TASKS[params.task_of(name)].at_most for name in params.data_sets}

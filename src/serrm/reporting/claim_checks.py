@@ -224,9 +224,11 @@ def unsolved(report: Report, task: str, name: str, check: Check) -> Part:
     scored = runs[0].scored.get(check.set or "") if runs else None
     blanks = mean_blanks(task, [scored]) if scored else []
     columns = load_paper().score_tables["1"].columns.values()
-    papers = next((column.blanks for column in columns if column.set == check.set and column.blanks), None)
-    if part.verdict != UNTESTED and blanks and papers and blanks[0] < EASIER_BELOW * papers.num:
-        evidence = f"Our puzzles have {blanks[0]} blanks, the paper's {papers}. {part.evidence}"
+    paper_blanks = next(
+        (column.blanks for column in columns if column.set == check.set and column.blanks), None
+    )
+    if part.verdict != UNTESTED and blanks and paper_blanks and blanks[0] < EASIER_BELOW * paper_blanks.num:
+        evidence = f"Our puzzles have {blanks[0]} blanks, the paper's {paper_blanks}. {part.evidence}"
         return part._replace(verdict=UNTESTED, evidence=evidence)
     return part
 
@@ -256,9 +258,9 @@ def more_steps(report: Report, task: str, name: str, check: Check) -> Part:
         "above zero; fails if it lies below."
     )
     scores = {
-        steps: by_model[check.models[0]]
-        for steps, by_model in by_steps(report, task, check).items()
-        if by_model and steps >= HEADLINE_STEPS
+        steps: model_scores[check.models[0]]
+        for steps, model_scores in by_steps(report, task, check).items()
+        if model_scores and steps >= HEADLINE_STEPS
     }
     statement = statement_of(name, check)
     if scores and HEADLINE_STEPS not in scores:
@@ -417,9 +419,9 @@ def parameters(report: Report, check: Check) -> Iterator[Part]:
         evidence = f"Parameters: {numbers}; a share of {share:.2f}."
         runs_of = {name: runs_on(report.results, "sudoku", name) for name in (first, model)}
         if all(runs_of.values()):
-            ours = {name: runs[0].model_info.parameters for name, runs in runs_of.items()}
-            numbers = "; ".join(f"{model_name(name)} {num:,}" for name, num in ours.items())
-            evidence += f" In this profile: {numbers}; a share of {ours[first] / ours[model]:.2f}."
+            sizes = {name: runs[0].model_info.parameters for name, runs in runs_of.items()}
+            numbers = "; ".join(f"{model_name(name)} {num:,}" for name, num in sizes.items())
+            evidence += f" In this profile: {numbers}; a share of {sizes[first] / sizes[model]:.2f}."
         yield Part(statement, BY_CONSTRUCTION if share < 0.5 else FAILS, evidence, text)
 
 

@@ -99,34 +99,34 @@ def judge(report: Report) -> dict[str, list[Part]]:
     tasks = {column.task for column in columns}
     results = {key: runs for key, runs in report.results.items() if runs[0].task in tasks}
     is_other = bool(report.results) and not results  # else `parameters`, which reads no runs, would be judged
-    report, judged = replace(report, results=results), {}
+    report, judgements = replace(report, results=results), {}
     for key, claim in load_paper().claims.items():
         checks = () if is_other else claim.checks
         tuned = [with_tuned(report, check) for check in checks]
         parts = [part for check in tuned for part in CHECKS[check.rule](report, check)]
         why = " ".join(dict.fromkeys(part.evidence for part in parts)) or claim.why_untested
         is_untested = all(part.verdict == UNTESTED for part in parts)
-        judged[key] = [Part("", UNTESTED, why)] if is_untested else parts
-    return judged
+        judgements[key] = [Part("", UNTESTED, why)] if is_untested else parts
+    return judgements
 
 
 def claims_table(report: Report) -> Table:
     """Tabulate every part of every claim; claim and verdict stand in the first line."""
-    lines, judged = [], judge(report)
-    all_p = [part.p for parts in judged.values() for part in parts if not math.isnan(part.p)]
+    lines, judgements = [], judge(report)
+    all_p = [part.p for parts in judgements.values() for part in parts if not math.isnan(part.p)]
     corrected = iter(holm(all_p))
-    for key, parts in judged.items():
+    for key, parts in judgements.items():
         claim = load_paper().claims[key]
         verdict = with_seed(overall(parts), is_one=rests_on_one_seed(parts))
         head = claim.says, f"{claim.paper} ({claim.section})", verdict
         for index, part in enumerate(parts):
             part_verdict = with_seed(part.verdict, is_one=rests_on_one_seed([part]))
             p_text = "" if math.isnan(part.p) else f"{_p_text(part.p)}; {_p_text(next(corrected))}"
-            shown = part.statement, part.rule, part_verdict, p_text, part.evidence
-            lines.append((*(head if index == 0 else [""] * len(head)), *shown))
+            cells = part.statement, part.rule, part_verdict, p_text, part.evidence
+            lines.append((*(head if index == 0 else [""] * len(head)), *cells))
     caption = (
-        f"{len(judged)} claims, checked on this profile's data and model sizes ({tally(judged)}). Every part is "
-        "judged by the rule beside it."
+        f"{len(judgements)} claims, checked on this profile's data and model sizes ({tally(judgements)}). "
+        "Every part is judged by the rule beside it."
     )
     notes = NOTES if report.profile == PAPER else [OTHER_SETTINGS, *NOTES]
     return Table(
@@ -143,10 +143,10 @@ def _p_text(p: float) -> str:
     return "<0.0001" if p < 1e-4 else f"{p:.2g}"
 
 
-def tally(judged: Mapping[str, Sequence[Part]]) -> str:
+def tally(judgements: Mapping[str, Sequence[Part]]) -> str:
     """Count claims by verdict, such as "5 hold (1 of them by one seed), 1 holds in part, …"."""
-    counts = Counter(overall(parts) for parts in judged.values())
-    one_seed = Counter(overall(parts) for parts in judged.values() if rests_on_one_seed(parts))
+    counts = Counter(overall(parts) for parts in judgements.values())
+    one_seed = Counter(overall(parts) for parts in judgements.values() if rests_on_one_seed(parts))
     texts = []
     for verdict, (one, several) in VERDICTS.items():
         text = f"{counts[verdict]} {one if counts[verdict] == 1 else several}"

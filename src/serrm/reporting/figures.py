@@ -111,8 +111,8 @@ def depth(report: Report) -> Figure | None:
     if with_paper:
         sets = [runs[0].scored["9x9"] for runs in panels.get(("sudoku", "9x9"), {}).values()]
         blanks = mean_blanks("sudoku", sets)
-        ours = f", ours {' or '.join(map(str, blanks))}" if blanks else ""
-        remark += f" Dashed: the paper, whose puzzles have about 56 blanks{ours}."
+        our_blanks = f", ours {' or '.join(map(str, blanks))}" if blanks else ""
+        remark += f" Dashed: the paper, whose puzzles have about 56 blanks{our_blanks}."
     return figure_of(panels, draw, "Scores by supervision steps", remark)
 
 
@@ -366,10 +366,10 @@ def permuted(report: Report, task: str) -> str:
     left_out = f" Not compared in float32, so not shown: {', '.join(others)}." if others else ""
     if not rows:
         return ""
-    marked = "Cross:" if TASKS[task].look.has_crosses else "Orange:"
+    mark = "Cross:" if TASKS[task].look.has_crosses else "Orange:"
     about = (
         f"f: the model after {HEADLINE_STEPS} steps; x: a test puzzle of profile {report.profile}, with f(πx) ≠ πf(x) "
-        f"if one was kept; π: a permutation of its symbols. {marked} f(πx) ≠ πf(x)."
+        f"if one was kept; π: a permutation of its symbols. {mark} f(πx) ≠ πf(x)."
         f"{TASKS[task].permutation_note}{left_out}"
     )
     title = TASKS[task].permutation_title
@@ -399,10 +399,10 @@ def picture_heading(title: str, about: str) -> tuple[list[str], int]:
 def _grids(run: Evaluation, example: PermutedPuzzle) -> dict[str, Panel]:
     expected = as_tokens([example.permutation[token] for token in example.prediction])
     plain = DrawnPuzzle(run.task, example.side, as_tokens(example.question))
-    moved = DrawnPuzzle(run.task, example.side, as_tokens(example.permuted_question), expected)
+    permuted_puzzle = DrawnPuzzle(run.task, example.side, as_tokens(example.permuted_question), expected)
     return {
         "x": plain.question_panel(),
         "f(x)": plain.prediction_panel(as_tokens(example.prediction)),
-        "πx": moved.question_panel(),
-        "f(πx)": moved.prediction_panel(as_tokens(example.permuted_prediction)),
+        "πx": permuted_puzzle.question_panel(),
+        "f(πx)": permuted_puzzle.prediction_panel(as_tokens(example.permuted_prediction)),
     }

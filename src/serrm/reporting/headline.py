@@ -117,12 +117,12 @@ def _cost_lines(
 
 
 def _headline_notes(rows: Sequence[HeadlineRow], *, has_arc: bool, has_seeds: bool) -> list[str]:
-    by_two = " (on ARC-AGI, by one of two answers)" if has_arc else ""
+    criterion = " (on ARC-AGI, by one of two answers)" if has_arc else ""
     steps = f"{HEADLINE_STEPS} supervision steps"
     if any(row.has_other_steps for row in rows):
         steps += ", or the number after a score"
     notes = [
-        f"Scores are percentages of n puzzles solved exactly{by_two} after {steps}, with 95% Wilson "
+        f"Scores are percentages of n puzzles solved exactly{criterion} after {steps}, with 95% Wilson "
         f"intervals.{NOTE_ON_SEEDS if has_seeds else ''}"
     ]
     if paper_puzzles := dict.fromkeys(row.paper_puzzles for row in rows if row.paper_puzzles):

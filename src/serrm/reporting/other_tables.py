@@ -74,8 +74,8 @@ def _by_set(
                 rows.append(row | {heading: str(result) for heading, result in scores.items() if result})
             else:
                 rows.append(row | {"Solved": CANNOT_EXTRAPOLATE})
-    shown = [heading for heading in further if any(heading in row for row in rows)]
-    columns = [*labels, "n", "Steps", "Solved", "GPA", *shown]
+    headings = [heading for heading in further if any(heading in row for row in rows)]
+    columns = [*labels, "n", "Steps", "Solved", "GPA", *headings]
     return pd.DataFrame(rows, columns=columns, dtype=object).fillna(DASH)
 
 
@@ -228,13 +228,11 @@ def searches_of(report: Report) -> dict[tuple[str, str, str], list[Search]]:
 
 def _same_limits(points_by_seed: Sequence[Sequence[ComputePoint]]) -> list[list[ComputePoint]]:
     """Group the points of all seeds by the limits on attempts and steps; those that some seeds lack are left out."""
-    by_limits = [
-        {(point.num_attempts, point.max_steps): point for point in points} for points in points_by_seed
-    ]
+    seeds = [{(point.num_attempts, point.max_steps): point for point in points} for points in points_by_seed]
     return [
-        [points[limits] for points in by_limits]
-        for limits in by_limits[0]
-        if all(limits in points for points in by_limits)
+        [points[limits] for points in seeds]
+        for limits in seeds[0]
+        if all(limits in points for points in seeds)
     ]
 
 

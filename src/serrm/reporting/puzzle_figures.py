@@ -199,8 +199,8 @@ def failures(report: Report, folder: Path) -> str:
             puzzle, last = example.puzzle, max(example.puzzle.predictions)
             assert puzzle.answer is not None
             panels = puzzle.prediction_panel(puzzle.predictions[last]), puzzle.answer_panel(puzzle.answer)
-            for place, panel in enumerate(panels):
-                left = LEFT + (2 * column + place) * (SIZE + GAP)
+            for number, panel in enumerate(panels):
+                left = LEFT + (2 * column + number) * (SIZE + GAP)
                 elements.append(svg.grid_svg(panel, f"{panel.caption}, {example.name}", left, top + 26, SIZE))
                 caption = panel.remark or "answer"
                 elements.append(svg.text(left, top + 44 + SIZE, caption, font_size=12, fill=DARK))

@@ -72,8 +72,8 @@ def write_report(report: Report, folder: Path, exports: Path, inputs: Inputs) ->
         write_whole(exports / f"{table.name}.tex", to_latex(table))
     write_curves(runs, folder / "curves")
     write_whole(folder / "curves" / GATHERED, training_curves(runs, logs))
-    on_page = figures | {"training_loss": training_loss(report, logs)}
-    write_whole(folder / "report.html", render_page(report, report_tables, on_page, inputs))
+    page_figures = figures | {"training_loss": training_loss(report, logs)}
+    write_whole(folder / "report.html", render_page(report, report_tables, page_figures, inputs))
 
 
 def write_shown(report: Report, folder: Path) -> tuple[list[Table], dict[str, str]]:

@@ -278,7 +278,7 @@ def make_report(
 
     `root` is the project's folder, with the studies of training times and tuning runs.
     """
-    settings, from_paper, flops_of, flops_of_optimiser = {}, {}, {}, {}
+    settings, differences, flops_of, flops_of_optimiser = {}, {}, {}, {}
     for name in params.runs:
         run = params.run_settings(name)
         key = run.data_set, run.variant
@@ -288,14 +288,14 @@ def make_report(
         flops_of_optimiser[key] = cache(partial(optimiser_flops, run, params.counts(run.data_set).side))
         if paper is not None:
             num_examples = paper_params.counts(run.task).num_train
-            from_paper[key] = setting_differences(composed, paper.model_dump(mode="json"), num_examples)
+            differences[key] = setting_differences(composed, paper.model_dump(mode="json"), num_examples)
     init = {name: run.init for name, run in params.runs.items() if run.init != RANDOM}
     times = read_study(root / TRAINING_TIMES, params.profile)
     return Report(
         params.profile,
         grouped(runs),
         settings,
-        from_paper,
+        differences,
         flops_of,
         flops_of_optimiser,
         {row["run"]: float(row["seconds"]) for row in times},

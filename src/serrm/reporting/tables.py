@@ -45,8 +45,8 @@ def build_tables(report: Report) -> list[Table]:
         entries = entries_of(paper_table, report.results)
         variants = {entry.variant for entry in entries if entry.runs}
         is_appendix = number.startswith("A")
-        shown = variants - main_variants if is_appendix else variants
-        if shown:
+        new_variants = variants - main_variants if is_appendix else variants
+        if new_variants:
             frame = side_by_side(number, paper_table, entries)
             notes = [*paper_table.remarks, f"Puzzles: {'; '.join(map(describe_test_set, by_set(entries)))}."]
             if number in GROUPED:

@@ -36,10 +36,10 @@ def tracking_uri(root: Path) -> str:
 
     A relative path to a database starts there too.
     """
-    own = project_database(root)
-    uri = os.environ.get("MLFLOW_TRACKING_URI") or f"{SQLITE}{own}"
+    database = project_database(root)
+    uri = os.environ.get("MLFLOW_TRACKING_URI") or f"{SQLITE}{database}"
     path = database_path(uri)
-    return uri if path is None else uri.replace(f"{SQLITE}{path}", f"{SQLITE}{own.parent / path}", 1)
+    return uri if path is None else uri.replace(f"{SQLITE}{path}", f"{SQLITE}{database.parent / path}", 1)
 
 
 def project_database(root: Path) -> Path:

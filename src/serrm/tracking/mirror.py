@@ -118,7 +118,9 @@ class Mirror:
                 if record["step"] > self.last_steps[run_id]
             ]
             client.log_batch(run_id, as_metrics(log_values(records)))
-            self.last_steps[run_id] = max([self.last_steps[run_id], *(int(one["step"]) for one in records)])
+            self.last_steps[run_id] = max(
+                [self.last_steps[run_id], *(int(record["step"]) for record in records)]
+            )
             if is_running(training):
                 client.update_run(run_id, "RUNNING")
             else:
@@ -136,8 +138,8 @@ class Mirror:
             tag, value = (TRAINING, facts[ID]) if ID in facts else (WEIGHTS, result.weights)
             run = find(client, experiment, tag, value)
             if run is None:
-                written = int(1000 * (layout.runs / name / CONFIG).stat().st_mtime)
-                run = self._create(client, experiment, name, settings, facts, written - result.duration)
+                end = int(1000 * (layout.runs / name / CONFIG).stat().st_mtime)
+                run = self._create(client, experiment, name, settings, facts, end - result.duration)
             if run.info.lifecycle_stage == "deleted":
                 return
             run_id = str(run.info.run_id)
@@ -246,5 +248,5 @@ def is_running(training: Training) -> bool:
 
 def states_of(paths: Iterable[Path]) -> tuple[object, ...]:
     """Look up the time and size of files, None for one that is missing."""
-    found = [path.stat() if path.is_file() else None for path in paths]
-    return tuple(stat and (stat.st_mtime_ns, stat.st_size) for stat in found)
+    stats = [path.stat() if path.is_file() else None for path in paths]
+    return tuple(stat and (stat.st_mtime_ns, stat.st_size) for stat in stats)

@@ -47,9 +47,9 @@ class Result(NamedTuple):
 
     def params(self) -> dict[str, str]:
         """List the settings, and the machine and precision that ran."""
-        ran = {key: self.facts.get(key) for key in MACHINE}
-        ran |= {key: self.training.get(key) for key in ("precision", "native")}
-        machine = {f"machine.{key}": str(value) for key, value in ran.items() if value is not None}
+        circumstances = {key: self.facts.get(key) for key in MACHINE}
+        circumstances |= {key: self.training.get(key) for key in ("precision", "native")}
+        machine = {f"machine.{key}": str(value) for key, value in circumstances.items() if value is not None}
         return params_of(self.config.run) | machine
 
 
