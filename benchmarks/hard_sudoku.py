@@ -26,7 +26,7 @@ from serrm.models.flops import flops
 from serrm.models.layers import DTYPES
 from serrm.models.settings import ModelSizes
 from serrm.puzzles.tasks import TASKS
-from serrm.scoring.metrics import rates
+from serrm.scoring.metrics import RATE
 from serrm.scoring.schema import read_evaluation
 
 
@@ -98,7 +98,7 @@ def measure(
                 "steps": budget,
                 "mean_steps": float(np.minimum(steps, budget).mean()),
                 "num_solved": (num := int((is_right & (steps <= budget)).sum())),
-                **rates({"fsr": (num, len(puzzles))}),
+                **RATE.scores("fsr", {"total": num, "num": len(puzzles)}),
             }
             for budget in budgets
         ],

@@ -26,7 +26,7 @@ from serrm.puzzles.boxes import box_for_side
 from serrm.puzzles.raw import Puzzle
 from serrm.puzzles.sudoku.rules import BLANK
 from serrm.puzzles.tasks import grid_task
-from serrm.scoring.metrics import RATIO, metrics_of, rates
+from serrm.scoring.metrics import RATE, RATIO, metrics_of
 from serrm.scoring.tally import Tally
 
 logger = logging.getLogger(__name__)
@@ -114,14 +114,13 @@ def score(puzzles: Sequence[Puzzle], replies: Sequence[str | None]) -> dict[str,
         if grids[-1] is not None and puzzle.answer is not None:
             tally.add(*(grid[None] for grid in (puzzle.question, grids[-1], puzzle.answer)))
     num = sum(reply is not None for reply in replies)
-    scores = rates({"fsr": (tally.sums["fsr", "total"], num)} if num else {})
-    if tally.sums["gpa", "num"]:
-        scores |= RATIO.scores(
-            GPA, {key: value for (name, key), value in tally.sums.items() if name == "gpa"}
-        )
+    fsr, gpa = tally.sums["fsr"], tally.sums["gpa"]
+    scores = RATE.scores("fsr", {"total": fsr["total"], "num": num}) if num else {}
+    if gpa["num"]:
+        scores |= RATIO.scores(GPA, gpa)
     return {
         "num_puzzles": num,
-        "num_answered": tally.sums["fsr", "num"],
+        "num_answered": fsr["num"],
         "num_without_response": len(puzzles) - num,
         "scores": scores,
         "replies": list(replies),

@@ -14,10 +14,10 @@ from serrm.core.files import hash_file
 from serrm.drawing.examples import read_examples
 from serrm.inference.evaluate import evaluate, score_set
 from serrm.inference.predict import LoadedModel, Predicted, Predictor, load_model
-from serrm.inference.predictions import rows_of
+from serrm.inference.predictions import Predictions, rows_of
 from serrm.kernels.cpu.build import has_kernels
 from serrm.puzzles.tasks import grid_task
-from serrm.scoring.metrics import rates
+from serrm.scoring.metrics import RATE
 from serrm.scoring.predictions import PREDICTIONS
 from serrm.scoring.schema import ScoredSet
 from serrm.training.checkpoint import read_config
@@ -56,7 +56,7 @@ def test_right_answers_are_counted(checkpoint: Path, arrays: Path, num_wrong: in
     num_blank = int(is_blank.sum())
     num_right = num_blank - int(is_blank[:num_wrong].sum()) + int(is_right[:num_wrong].sum())
     assert (result.num_puzzles, result.num_blank, result.headline_steps) == (5, num_blank, 16)
-    expected = rates({"fsr": (5 - num_wrong, 5)}) | {"gpa": num_right / num_blank}
+    expected = RATE.scores("fsr", {"total": 5 - num_wrong, "num": 5}) | {"gpa": num_right / num_blank}
     for scores in result.steps.values():
         assert expected.items() <= scores.items()
     assert result.outcomes.tolist() == [0] * num_wrong + [1] * (5 - num_wrong), "puzzle by puzzle"
@@ -163,16 +163,14 @@ def test_an_answer_with_symbols_of_larger_grids_is_drawn_without_them() -> None:
     assert rows.prediction[0, 3] == 0 and not rows.solved[0] and (rows.right[0], rows.blank[0]) == (15, 16)
 
 
-def test_more_steps_may_be_scored_on_the_first_puzzles_alone(checkpoint: Path, arrays: Path) -> None:
+def test_more_steps_may_be_scored_on_the_first_puzzles_alone(
+    checkpoint: Path, arrays: Path, tmp_path: Path
+) -> None:
     puzzles, loaded = open_arrays(arrays, "9x9"), load_model(checkpoint, CPU)
     make_oracle(loaded.model, lambda question, _: 1 + 2 * (int(question.sum()) % 2))
-    batches: list[tuple[int, int, int]] = []
-
-    def take(predicted: Predicted) -> None:
-        batches.append((predicted.start, len(predicted.batch.questions), predicted.step))
-
-    predictor = Predictor(loaded, 2)
-    whole, part = (score_set(predictor, puzzles, (1, 2, 4), 2, take, nums) for nums in ({}, {4: 3}))
+    predictor, predictions = Predictor(loaded, 2), Predictions("sudoku")
+    whole = score_set(predictor, puzzles, (1, 2, 4), 2)
+    part = score_set(predictor, puzzles, (1, 2, 4), 2, {4: 3}, predictions=predictions)
     first = score_set(predictor, puzzles.first(3), (1, 2, 4), 2)
     assert (part.num_puzzles, part.num_at(2), part.num_at(4)) == (5, 5, 3)
     assert {step: part.steps[step] for step in (1, 2)} == {step: whole.steps[step] for step in (1, 2)}
@@ -182,10 +180,13 @@ def test_more_steps_may_be_scored_on_the_first_puzzles_alone(checkpoint: Path, a
     is_hard = puzzles.questions.sum(axis=1) % 2
     assert solved_after[1] is None and solved_after[2].tolist() == (1 - is_hard).tolist()
     assert solved_after[4].tolist() == [1] * 5, "kept after the headline and the most steps"
+    predictions.write(tmp_path / "run")
+    rows = pd.read_parquet(tmp_path / "run" / PREDICTIONS)
+    assert rows.groupby("steps").size().to_dict() == {1: 5, 2: 5, 4: 3}
+    examples = [read_examples(tmp_path / "run" / PREDICTIONS, number=number)[0] for number in (3, 4)]
+    assert [len(example.puzzle.predictions) for example in examples] == [3, 2]
     evaluation = scoring(steps=(1, 2, 4), num_puzzles_after={4: 3}, headline_steps=2).evaluate
     assert evaluation.puzzle_steps(5) == 2 * 5 + 2 * 3
-    after = [(start, num) for start, num, step in batches[-8:] if step == 4]
-    assert after == [(0, 2), (2, 1)]
 
 
 @pytest.mark.parametrize("nums", [{8: 3}, {1: 3}, {2: 3, 4: 5}])

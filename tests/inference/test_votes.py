@@ -11,9 +11,9 @@ from torch import Tensor
 
 from serrm.arrays.arc import ArcEvaluation, open_arc_evaluation
 from serrm.core.processes import Processes
+from serrm.inference.equivariance import equivariance, symmetric_questions
 from serrm.inference.predict import LoadedModel, Predictor
 from serrm.inference.predictions import Predictions
-from serrm.inference.studies import equivariance, symmetric_questions
 from serrm.inference.votes import arc_questions, count_votes, score_arc
 from serrm.models.recurrence import RecurrentModel, StepOutput
 from serrm.models.settings import ModelSizes
@@ -101,7 +101,7 @@ def test_a_puzzle_counts_by_its_test_inputs_with_its_task_type(loaded: LoadedMod
     assert found.credits == (0.5, 0.0) and found.has_own_task_types
     assert sets["evaluation, blank task type"].steps[4]["pass_at_1"] == 0
     assert sets["evaluation, blank task type"].task_type_row == "blank"
-    first = arc_questions(Predictor(loaded, 2), arrays, 1)
+    first = arc_questions(loaded, arrays, 1)
     assert count_votes(Predictor(loaded, 2), first, (4,))[4].scores()["pass_at_1"] == 1
 
 
@@ -138,9 +138,12 @@ def test_recoloured_test_inputs_have_recoloured_answers(loaded: LoadedModel, arr
     assert example.permutation[:2] == (0, 1) and sorted(example.permutation) == list(range(12))
 
 
-def test_two_processes_count_every_vote_once(loaded: LoadedModel, arrays: Path) -> None:
+def test_two_processes_count_every_vote_once(
+    loaded: LoadedModel, arrays: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Processes, "collect", lambda self, value: [value])
     whole = Predictor(loaded, batch_size=1)  # which are 4 of these, of 24
-    inputs, steps = arc_questions(whole, arrays), (1, 4)
+    inputs, steps = arc_questions(loaded, arrays), (1, 4)
     halves = [replace(whole, processes=Processes(rank, 2)) for rank in (0, 1)]
     expected, first, second = (count_votes(part, inputs, steps) for part in (whole, *halves))
     for step, tally in first.items():

@@ -41,7 +41,7 @@ def tally_of(tally: Any, *batches: tuple[np.ndarray, ...]) -> Any:
 
 def sums(tally: Tally) -> tuple[int, int, int]:
     """Puzzles solved, cells right, and blank cells."""
-    return tally.sums["fsr", "total"], tally.sums["gpa", "total"], tally.sums["gpa", "num"]
+    return tally.sums["fsr"]["total"], tally.sums["gpa"]["total"], tally.sums["gpa"]["num"]
 
 
 @given(TOKENS, TOKENS, TOKENS, st.integers(0, 12))
@@ -82,7 +82,7 @@ def test_maze_scores_agree_with_single_verdicts_whatever_the_batches(seed: int, 
         "valid_shortest": sum(is_shortest_path(*pair) for pair in pairs),
     }
     scores = tally.scores()
-    assert tally.sums["gpa", "total"] == ((predictions == targets) & (inputs == SPACE)).sum()
+    assert tally.sums["gpa"]["total"] == ((predictions == targets) & (inputs == SPACE)).sum()
     for name, num in expected.items():
         assert scores[name] == num / len(MAZES)
         assert (scores[f"{name}_lo"], scores[f"{name}_hi"]) == wilson(int(num), len(MAZES))

@@ -8,16 +8,18 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from functools import reduce
+from typing import Any, TypeVar
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
 
+T = TypeVar("T")
 log = logging.getLogger(__name__)
 BACKENDS = {"cpu": "gloo", "cuda": "cpu:gloo,cuda:nccl"}
 # Allows for a process that is slow to compile or to read; a dead one is noticed at once.
@@ -95,6 +97,10 @@ class Processes:
         with _as_lost_process():
             dist.all_gather_object(values, value)
         return values
+
+    def merge(self, value: T, merged: Callable[[T, T], T]) -> T:
+        """Merge the values of all processes, two at a time in the order of ranks, on all of them."""
+        return reduce(merged, self.collect(value))
 
 
 ALONE = Processes()

@@ -35,10 +35,11 @@ def read_examples(path: Path, *, num_per_set: int | None = None, number: int | N
         if num_per_set is not None:
             table = table.filter(table["puzzle"].to_numpy() < num_per_set)
         if number is not None:
-            num_steps = len(table["steps"].unique())  # each puzzle has a row for each
-            table = table.slice((number - 1) * num_steps, num_steps)
-            if not len(table):
+            steps = table["steps"].to_numpy()
+            starts = [*np.flatnonzero(steps == min(steps, default=0)), len(table)]
+            if number >= len(starts):
                 raise ValueError(f"there is no puzzle {number}")
+            table = table.slice(starts[number - 1], starts[number] - starts[number - 1])
         rows = table.to_pylist()
         return [
             _example(list(puzzle_rows)) for _, puzzle_rows in groupby(rows, lambda r: (r["set"], r["puzzle"]))

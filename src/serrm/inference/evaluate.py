@@ -1,42 +1,37 @@
 """Scores of a checkpoint and its snapshots on its data set's test sets, after several numbers of supervision steps.
 
 On square grids one answer per puzzle is judged by the task's rule or label (here); on ARC-AGI answers vote (`votes`).
-Every process counts its share of the batches, batch by batch. Test-time compute and equivariance are measured by
-`studies`. (Tables 1 to 3, figures 1, A1 and A2 of the paper.)
+Processes share the batches. Test-time compute and symbol equivariance are measured by `compute` and `equivariance`.
+(Tables 1 to 3, figures 1, A1 and A2 of the paper.)
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
-
-import numpy as np
-from jaxtyping import Bool
 
 from serrm.arrays import training_hash
-from serrm.arrays.groups import read_groups
-from serrm.arrays.stream import PuzzleArrays, list_test_sets, open_arrays, open_file_sets, set_of_side
+from serrm.arrays.groups import Groups, read_groups
+from serrm.arrays.stream import (
+    PuzzleArrays,
+    list_test_sets,
+    open_arrays,
+    open_file_sets,
+    set_of_side,
+)
 from serrm.core.devices import prepare_device, seed_global
 from serrm.core.execution import Execution
 from serrm.core.processes import ALONE, joined_by_torchrun
 from serrm.inference import predict
-from serrm.inference.predictions import Blocks, Predictions, rows_of, set_predictions
+from serrm.inference.compute import compute_scores
+from serrm.inference.equivariance import equivariance, symmetric_questions
+from serrm.inference.predictions import Predictions, predict_set
 from serrm.inference.settings import ScoringSettings, usual_headline_steps
-from serrm.inference.studies import (
-    compute_by_method,
-    compute_points,
-    equivariance,
-    puzzles_of_trained_size,
-    symmetric_questions,
-)
-from serrm.inference.votes import arc_questions, count_votes, pooled, score_arc
+from serrm.inference.votes import arc_questions, count_votes, score_arc
 from serrm.kernels.accelerate import accelerate
 from serrm.kernels.precision import arithmetic, resolved_precision
 from serrm.models.layers import DTYPES
 from serrm.puzzles.task import GridTask
-from serrm.puzzles.tasks import TASKS, grid_task
+from serrm.puzzles.tasks import TASKS
 from serrm.scoring.groups import group_scores
-from serrm.scoring.metrics import metrics_of
 from serrm.scoring.schema import (
     CurvePoint,
     Evaluation,
@@ -48,7 +43,7 @@ from serrm.scoring.schema import (
     digest,
     pack,
 )
-from serrm.scoring.tally import Tally
+from serrm.scoring.tally import tally_of
 from serrm.training.checkpoint import read_config
 from serrm.training.identity import weights_sha256
 from serrm.training.settings import CheckpointConfig, RunSettings, TrainingFacts
@@ -87,8 +82,7 @@ def evaluate(
         pairs = None
         if settings.equivariance_pairs and (questions := symmetric_questions(loaded, arrays)) is not None:
             pairs = equivariance(predictor, questions, settings.equivariance_pairs, run.seed)
-        first_verified, attempts = compute_points(predictor, arrays, run)
-        methods = compute_by_method(predictor, arrays, run)
+        compute = compute_scores(predictor, arrays, run)
         # Last, as it loads other weights into the model.
         curve = tuple(learning_curve(predictor, arrays, run))
         evaluation = Evaluation(
@@ -104,9 +98,7 @@ def evaluate(
             data=training_data(loaded.config, run),
             sets=sets,
             set_of_trained_size=set_of_trained_size,
-            first_verified=first_verified,
-            attempts=attempts,
-            methods=methods,
+            **compute._asdict(),
             equivariance=pairs,
             learning_curve=curve,
         )
@@ -183,13 +175,12 @@ def learning_curve(predictor: predict.Predictor, arrays: Path, run: ScoringSetti
     for path in predictor.loaded.snapshots if num else ():
         facts = predict.load_snapshot(predictor.loaded.model, path)
         if not isinstance(TASKS[run.task], GridTask):
-            questions = arc_questions(predictor, arrays, num)
-            local = count_votes(predictor, questions, (num_steps,))
-            scores = pooled(predictor.processes.collect(local))[num_steps].scores()
-        elif (puzzles := puzzles_of_trained_size(predictor.loaded, arrays)) is not None:
-            part = score_set(predictor, puzzles.first(num), (num_steps,))
-            assert isinstance(part, ScoredSet), "a size that the model was trained on"
-            scores = part.steps[num_steps]
+            votes = count_votes(predictor, arc_questions(predictor.loaded, arrays, num), (num_steps,))
+            scores = votes[num_steps].scores()
+        elif (puzzles := predict.puzzles_of_trained_size(predictor.loaded, arrays)) is not None:
+            scored = score_set(predictor, puzzles.first(num), (num_steps,))
+            assert isinstance(scored, ScoredSet), "a size that the model was trained on"
+            scores = scored.steps[num_steps]
         else:
             return
         yield CurvePoint(
@@ -204,40 +195,25 @@ def score_sets(
     predictor: predict.Predictor, arrays: Path, run: ScoringSettings, predictions: Predictions
 ) -> dict[str, ScoredSet | RefusedSet]:
     """Score every test set of a data set with square grids, by name; those of users' files come last."""
-    of_file: dict[str, str | None] = dict.fromkeys(list_test_sets(arrays))
-    sets = [open_arrays(arrays, name) for name in of_file]
+    sets: dict[str, tuple[PuzzleArrays, str | None]] = {}
+    for name in list_test_sets(arrays):
+        sets[name] = open_arrays(arrays, name), None
     for entry in run.tests:
         for puzzles in open_file_sets(arrays, entry):
-            if puzzles.name in of_file:
+            if puzzles.name in sets:
                 raise ValueError(f"tests.{entry}: {run.data_set} has a test set of the name {puzzles.name}")
-            of_file[puzzles.name] = entry
-            sets.append(puzzles)
-    scores: dict[str, ScoredSet | RefusedSet] = {}
-    for puzzles in sets:
-        name, blocks = puzzles.name, Blocks()
-
-        def take_batch(
-            predicted: predict.Predicted, side: int = puzzles.side, blocks: Blocks = blocks
-        ) -> None:
-            rows = rows_of(predicted, grid_task(run.task), side, predictor.loaded.settings)
-            blocks[predicted.step, predicted.start] = rows
-
-        part = score_set(
+            sets[puzzles.name] = puzzles, entry
+    settings, scores = run.evaluate, dict[str, ScoredSet | RefusedSet]()
+    for name, (puzzles, tests_entry) in sets.items():
+        scores[name] = score_set(
             predictor,
             puzzles,
-            run.evaluate.steps,
-            run.evaluate.steps_of_headline,
-            take_batch,
-            run.evaluate.num_puzzles_after,
-        )
-        changes: dict[str, Any] = {"of_file": of_file[name]}
-        groups = read_groups(arrays, name) if of_file[name] is None else None
-        if isinstance(part, ScoredSet):
-            kinds = {} if groups is None else groups.groups
-            predictions.sets.append(set_predictions(puzzles, blocks, kinds, predictor.processes))
-            if groups is not None and part.outcomes is not None:
-                changes["groups"] = group_scores(part.outcomes, *groups)
-        scores[name] = part.model_copy(update=changes)
+            settings.steps,
+            settings.steps_of_headline,
+            settings.num_puzzles_after,
+            read_groups(arrays, name) if tests_entry is None else None,
+            predictions,
+        ).model_copy(update={"of_file": tests_entry})
     return scores
 
 
@@ -246,63 +222,35 @@ def score_set(
     puzzles: PuzzleArrays,
     steps: Sequence[int],
     headline: int | None = None,
-    take_batch: Callable[[predict.Predicted], None] | None = None,
     num_puzzles_after: Mapping[int, int] = {},
+    groups: Groups | None = None,
+    predictions: Predictions | None = None,
 ) -> ScoredSet | RefusedSet:
-    """Scores of one set after each number of steps, or the reason why the model cannot take its size.
+    """Score one set after each number of steps, or name the reason why the model cannot take its size.
 
-    The result also says which puzzles were solved after `headline` steps, and after the most steps. `take_batch` gets
-    the predictions of every batch. The steps in `num_puzzles_after` are taken with the first puzzles alone, the other
-    ones with all.
+    The result also says which puzzles were solved after `headline` steps, and after the most steps. `predictions` takes
+    those for the set. The steps in `num_puzzles_after` are taken with the first puzzles alone, the other ones with all.
     """
-    task = grid_task(puzzles.task)
     if reason := predict.refusal(predictor.loaded.model, puzzles.side, puzzles.num_symbols):
         return RefusedSet(side=puzzles.side, reason=reason)
-    tallies = {step: Tally(task, metrics_of(puzzles.task)) for step in steps}
-    headline, most = headline or usual_headline_steps(steps), max(steps)
-    # Whether each puzzle is solved, by the number of steps and the number of a batch's first puzzle.
-    solved: dict[tuple[int, int], Bool[np.ndarray, " B"]] = {}
     nums = {step: min(num_puzzles_after.get(step, len(puzzles)), len(puzzles)) for step in steps}
-    for predicted in _batches(predictor, puzzles, nums):
-        batch = predicted.batch
-        tallies[predicted.step].add(batch.questions, predicted.predictions, batch.answers)
-        if predicted.step in (headline, most):
-            are_right = task.are_right(batch.questions, predicted.predictions, batch.answers)
-            solved[predicted.step, predicted.start] = are_right
-        if take_batch is not None:
-            take_batch(predicted)
-    for tally in tallies.values():
-        of_processes = predictor.processes.collect((tally.sums, tally.cells_by_answer))
-        (tally.sums, tally.cells_by_answer), *others = of_processes
-        for sums, cells_by_answer in others:
-            tally.include(sums, cells_by_answer)
-    of_processes = predictor.processes.collect(solved)
-    solved = {key: part for of_process in of_processes for key, part in of_process.items()}
-    solved_after = {
-        step: pack(np.concatenate([solved[key] for key in sorted(solved) if key[0] == step]))
-        for step in {headline, most}
-    }
-    sums = tallies[min(steps)].sums
+    predicted = predict_set(predictor, puzzles, nums, {} if groups is None else groups.groups)
+    if predictions is not None:
+        predictions.sets.append(predicted)
+    tallies = {step: tally_of(predicted, puzzles.task, step) for step in steps}
+    headline, most = headline or usual_headline_steps(steps), max(steps)
+    solved = predicted.after[headline].solved
     fewer = {step: num for step, num in nums.items() if num < len(puzzles)}
+    is_kept = most != headline and most not in fewer
     return ScoredSet(
         side=puzzles.side,
-        num_puzzles=sums["fsr", "num"],
-        num_blank=sums["gpa", "num"],  # GPA is a mean over blank cells
+        num_puzzles=len(puzzles),
+        num_blank=tallies[min(steps)].sums["gpa"]["num"],  # GPA is a mean over blank cells
         steps={step: tally.scores() for step, tally in tallies.items()},
         num_puzzles_after=fewer or None,
         headline_steps=headline,
         puzzles_digest=digest(puzzles.questions, puzzles.answers),
-        solved=solved_after[headline],
-        solved_after_most=solved_after[most] if most != headline and most not in fewer else None,
+        solved=pack(solved),
+        solved_after_most=pack(predicted.after[most].solved) if is_kept else None,
+        groups=None if groups is None else group_scores(solved.astype(np.float64), *groups),
     )
-
-
-def _batches(
-    predictor: predict.Predictor, puzzles: PuzzleArrays, nums: Mapping[int, int]
-) -> Iterator[predict.Predicted]:
-    """Predictions after the steps in `nums` for as many first puzzles as they have there, all in their order."""
-    ends = sorted(set(nums.values()))
-    for start, end in pairwise((0, *ends)):
-        steps = [step for step, num in nums.items() if num >= end]
-        for predicted in predictor.batches(puzzles.slice(start, end), steps, f"evaluating {puzzles.name}"):
-            yield predicted._replace(start=start + predicted.start)

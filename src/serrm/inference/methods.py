@@ -8,7 +8,8 @@ that ends it there. (Extensions; noisy trajectories are PTRM's, arXiv:2605.19943
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
+from operator import or_
 from typing import NamedTuple
 
 import numpy as np
@@ -19,13 +20,11 @@ from serrm.arrays.stream import PuzzleArrays
 from serrm.core.progress import with_progress
 from serrm.core.randomness import Purpose, normal_numbers
 from serrm.inference import predict
-from serrm.inference.settings import ATTEMPTS, CHOICES, MethodSettings
+from serrm.inference.settings import ATTEMPTS, MethodSettings
 from serrm.models.q_head import HALT
 from serrm.models.recurrence import State
 from serrm.puzzles.task import GridTask
 from serrm.puzzles.tasks import grid_task
-from serrm.scoring.metrics import rates
-from serrm.scoring.schema import ComputePoint
 
 
 @dataclass(frozen=True)
@@ -40,16 +39,16 @@ class Attempt:
     settings: MethodSettings
     seed: int
 
-    def asked(self) -> UInt8[np.ndarray, "B I"]:
-        """The questions that the model gets."""
+    def inputs(self) -> UInt8[np.ndarray, "B I"]:
+        """Change the questions to those that the model gets."""
         return self.questions
 
     def state(self, state: State, step: int) -> State:
-        """The state with which a supervision step begins."""
+        """Change the state with which a supervision step begins."""
         return state
 
-    def answered(self, predictions: UInt8[np.ndarray, "B I"]) -> UInt8[np.ndarray, "B I"]:
-        """The answers to the puzzles' own questions."""
+    def answers(self, predictions: UInt8[np.ndarray, "B I"]) -> UInt8[np.ndarray, "B I"]:
+        """Change the model's predictions to answers to `questions`."""
         return predictions
 
 
@@ -73,25 +72,33 @@ class Noisy(Attempt):
 class Symmetric(Attempt):
     """The question is changed by a symmetry of the task, as in training, and the prediction is changed back."""
 
-    def asked(self) -> UInt8[np.ndarray, "B I"]:
+    def inputs(self) -> UInt8[np.ndarray, "B I"]:
         """Apply the augmentation with the attempt's number."""
         return self.task.apply(self.questions, self._parameters, self.side)
 
-    def answered(self, predictions: UInt8[np.ndarray, "B I"]) -> UInt8[np.ndarray, "B I"]:
-        """Undo it: padding and the first special token stay in every augmentation, so they show where cells go."""
+    def answers(self, predictions: UInt8[np.ndarray, "B I"]) -> UInt8[np.ndarray, "B I"]:
+        """Undo it."""
+        cells, tokens = self._inverse
+        known = np.where(predictions < tokens.shape[1], predictions, 0).astype(np.intp)
+        result = np.empty_like(predictions)
+        np.put_along_axis(result, cells, np.take_along_axis(tokens, known, axis=1), axis=1)
+        return result
+
+    @cached_property
+    def _inverse(self) -> tuple[Int[np.ndarray, "B I"], UInt8[np.ndarray, "B K"]]:
+        """The cells that the question's cells came from, and the tokens that its tokens came from.
+
+        Padding and the first special token stay in every augmentation, so they show where cells go.
+        """
         num_cells, num_symbols = self.side**2, self.task.alphabet(self.side).num_symbols
-        sources = sum(
+        cells = sum(
             self._moved((np.arange(num_cells) >> bit & 1).astype(np.uint8)).astype(np.intp) << bit
             for bit in range(num_cells.bit_length())
         )
         tokens = [
             self._moved(np.full(num_cells, token, dtype=np.uint8))[:, 0] for token in range(num_symbols)
         ]
-        inverse = np.argsort(np.stack(tokens, axis=1), axis=1).astype(np.uint8)
-        known = np.where(predictions < num_symbols, predictions, 0).astype(np.intp)
-        result = np.empty_like(predictions)
-        np.put_along_axis(result, np.asarray(sources), np.take_along_axis(inverse, known, axis=1), axis=1)
-        return result
+        return np.asarray(cells), np.argsort(np.stack(tokens, axis=1), axis=1).astype(np.uint8)
 
     @cached_property
     def _parameters(self) -> UInt8[np.ndarray, "B P"]:
@@ -156,70 +163,38 @@ def most_votes(ends: Ends) -> Choice:
     return Choice(best, int(ends.steps.sum()))
 
 
-def method_points(
-    predictor: predict.Predictor, puzzles: PuzzleArrays, settings: MethodSettings
-) -> tuple[ComputePoint, ...]:
-    """FSR against mean supervision steps per puzzle by a method, a point per number of attempts.
-
-    Empty if the method needs a rule to verify answers by, or a trained Q head, and there is none.
-    """
-    run, task = predictor.loaded.settings, grid_task(puzzles.task)
-    if settings.needs_q_head and not run.train.halting.needs_q_head:
-        return ()
-    if settings.answer == "verified" and task.verify is None:
-        return ()
-    most, points, choose = max(settings.attempts), list[ComputePoint](), CHOICES[settings.answer]
-    attempts = [_ends_of(predictor, puzzles, settings, number) for number in range(most)]
-    ends = Ends(*(np.stack(parts, axis=1) for parts in zip(*attempts, strict=True)))
-    for num in sorted(settings.attempts):
-        choices = [choose(Ends(*(part[row, :num] for part in ends))) for row in range(len(puzzles))]
-        answers = ends.predictions[np.arange(len(puzzles)), [choice.attempt for choice in choices]]
-        is_right = task.are_right(np.asarray(puzzles.questions), answers, np.asarray(puzzles.answers))
-        scores = rates({"fsr": (int(is_right.sum()), len(puzzles))})
-        mean = float(np.mean([choice.steps for choice in choices]))
-        points.append(
-            ComputePoint(
-                num_attempts=num,
-                max_steps=settings.steps,
-                num_puzzles=len(puzzles),
-                mean_steps=mean,
-                **scores,
-            )
-        )
-    return tuple(points)
-
-
-def _ends_of(
+def attempt_ends(
     predictor: predict.Predictor, puzzles: PuzzleArrays, settings: MethodSettings, number: int
 ) -> Ends:
-    """The ends of one attempt at all puzzles, without an axis of attempts; processes share the batches."""
+    """Make one attempt at all puzzles, `N`; processes share the batches."""
     processes = predictor.processes
-    size = predictor.puzzles_at_once(puzzles.side, puzzles.num_symbols)
+    size = predict.puzzles_at_once(puzzles.side, predictor.batch_size, puzzles.num_symbols)
     starts = range(processes.rank * size, len(puzzles), processes.num * size)
     blocks = {
-        start: _end(predictor, puzzles, settings, number, range(start, min(start + size, len(puzzles))))
+        start: _batch_ends(
+            predictor, puzzles, settings, number, range(start, min(start + size, len(puzzles)))
+        )
         for start in with_progress(
             starts, "attempt", len(starts), unit="batch", is_quiet=not processes.is_first
         )
     }
-    of_all = {start: block for of_process in processes.collect(blocks) for start, block in of_process.items()}
-    return Ends(
-        *(np.concatenate(parts) for parts in zip(*(of_all[key] for key in sorted(of_all)), strict=True))
-    )
+    blocks = processes.merge(blocks, or_)
+    columns = zip(*(blocks[start] for start in sorted(blocks)), strict=True)
+    return Ends(*map(np.concatenate, columns))
 
 
-def _end(
+def _batch_ends(
     predictor: predict.Predictor,
     puzzles: PuzzleArrays,
     settings: MethodSettings,
     number: int,
     rows: range,
 ) -> Ends:
-    """The ends of an attempt at the puzzles of a batch."""
+    """Make one attempt at the puzzles of a batch."""
     run, model, task = predictor.loaded.settings, predictor.loaded.model, grid_task(puzzles.task)
     questions = np.asarray(puzzles.questions[rows.start : rows.stop])
     attempt = ATTEMPTS[settings.kind](task, puzzles.side, questions, rows, number, settings, run.seed)
-    tokens = torch.from_numpy(attempt.asked().astype(np.int64)).to(model.initial.device)
+    tokens = torch.from_numpy(attempt.inputs().astype(np.int64)).to(model.initial.device)
     vectors = model.task_vectors(torch.zeros(len(rows), dtype=torch.long, device=model.initial.device))
     state = model.initial_state(len(rows), tokens.shape[1], puzzles.num_symbols, predictor.dtype, rows.start)
     num, ends, history = len(rows), None, list[UInt8[np.ndarray, "B I"]]()
@@ -228,7 +203,7 @@ def _end(
         state = attempt.state(state, step)
         output = predict.supervision_step(model, state, tokens, vectors, num)
         state = output.state
-        history.append(attempt.answered(predict.symbols_of(output.logits)))
+        history.append(attempt.answers(predict.symbols_of(output.logits)))
         has_halted = _are_settled(history, settings.patience)
         if settings.needs_q_head and output.halting is not None:
             rule = run.train.halting.model_copy(update={"exploration": 0.0})
@@ -237,18 +212,14 @@ def _end(
                 output.halting.cpu(), counts, seed=run.seed, optimiser_step=0, max_steps=settings.steps
             ).numpy()
         is_verified = np.zeros(num, dtype=bool)
-        if task.verify is not None and settings.answer == "verified":
+        if settings.answer == "verified":
             is_verified = task.obeys(questions, history[-1])
         q = np.zeros(num, np.float32)
         if output.halting is not None:
             q = output.halting[:, HALT].float().cpu().numpy()
         certainty = predict.confidences(output.logits, run.train.loss).float().cpu().numpy()
         now = Ends(history[-1], np.full(num, step), is_verified, has_halted, certainty, q)
-        ends = (
-            now
-            if ends is None
-            else Ends(*(_where(is_open, new, old) for new, old in zip(now, ends, strict=True)))
-        )
+        ends = now if ends is None else Ends(*map(partial(_where, is_open), now, ends))
         is_open &= ~(is_verified | has_halted)
         if not is_open.any():
             break

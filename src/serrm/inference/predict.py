@@ -13,7 +13,7 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from serrm.arrays.arc import ArcEvaluation
-from serrm.arrays.stream import Examples, PuzzleArrays, Stream
+from serrm.arrays.stream import Examples, PuzzleArrays, Stream, open_arrays, set_of_side
 from serrm.core.processes import ALONE, Processes
 from serrm.core.progress import with_progress
 from serrm.kernels.accelerate import accelerate, reuse_memory, runs_compiled
@@ -77,6 +77,12 @@ def load_snapshot(model: RecurrentModel, path: Path) -> dict[str, int | float]:
     return facts
 
 
+def puzzles_of_trained_size(loaded: LoadedModel, arrays: Path) -> PuzzleArrays | None:
+    """Open the test puzzles of the size trained on; None if the data set's arrays have no such set."""
+    name = set_of_side(arrays, loaded.config.side)
+    return None if name is None else open_arrays(arrays, name)
+
+
 # On grids of one size, numbered from 0. Of a Stream, which is endless, the first `num_examples`.
 Questions = Stream | PuzzleArrays | ArcEvaluation
 # (number of the first question, batch) → rows of the task-type table
@@ -103,10 +109,6 @@ class Predictor:
     dtype: torch.dtype = torch.float32
     processes: Processes = ALONE
 
-    def puzzles_at_once(self, side: int, num_symbols: int) -> int:
-        """Number of puzzles of a side in a batch."""
-        return puzzles_at_once(side, self.batch_size, num_symbols)
-
     def batches(
         self,
         questions: Questions,
@@ -120,7 +122,7 @@ class Predictor:
         the table for the batch's task types. `description` heads the progress bar.
         """
         model, processes = self.loaded.model, self.processes
-        size = self.puzzles_at_once(questions.side, questions.num_symbols)
+        size = puzzles_at_once(questions.side, self.batch_size, questions.num_symbols)
         starts = range(processes.rank * size, questions.num_examples, processes.num * size)
         for start in with_progress(
             starts, description, len(starts), unit="batch", is_quiet=not processes.is_first

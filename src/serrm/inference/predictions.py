@@ -3,6 +3,8 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
+from operator import or_
 from pathlib import Path
 from typing import Any, Final
 
@@ -10,17 +12,15 @@ import numpy as np
 
 from serrm.arrays.stream import PuzzleArrays
 from serrm.core.files import new_directory
-from serrm.core.processes import Processes
 from serrm.inference import predict
 from serrm.models.q_head import HALT, rounded_sigmoid
 from serrm.puzzles.task import GridTask
+from serrm.puzzles.tasks import grid_task
 from serrm.scoring.metrics import Batch
 from serrm.scoring.predictions import PREDICTIONS, Rows, SetPredictions, joined, write_predictions
 from serrm.training.settings import RunSettings
 
 SUBMISSION: Final = "submission.json"
-Blocks = dict[tuple[int, int], Rows]
-"""The rows of batches by the number of steps and the number of the batch's first puzzle."""
 
 
 @dataclass
@@ -39,8 +39,34 @@ class Predictions:
                 (folder / SUBMISSION).write_text(json.dumps(self.submission) + "\n", encoding="utf-8")
 
 
+def predict_set(
+    predictor: predict.Predictor,
+    puzzles: PuzzleArrays,
+    num_puzzles_after: Mapping[int, int],
+    groups: Mapping[str, Sequence[str]] = {},
+) -> SetPredictions:
+    """Predict as many of the first puzzles of a set after a number of steps as `num_puzzles_after` says.
+
+    All processes call this together, share the batches and return the same.
+    """
+    task, blocks = grid_task(puzzles.task), dict[tuple[int, int], Rows]()
+    for start, end in pairwise((0, *sorted(set(num_puzzles_after.values())))):
+        steps = [step for step, num in num_puzzles_after.items() if num >= end]
+        for predicted in predictor.batches(puzzles.slice(start, end), steps, f"evaluating {puzzles.name}"):
+            rows = rows_of(predicted, task, puzzles.side, predictor.loaded.settings)
+            blocks[predicted.step, start + predicted.start] = rows
+    blocks = predictor.processes.merge(blocks, or_)
+    after = {
+        step: joined([blocks[key] for key in sorted(blocks) if key[0] == step]) for step in num_puzzles_after
+    }
+    names = [f"{puzzles.name} puzzle {number + 1}" for number in range(len(puzzles))]
+    return SetPredictions(
+        puzzles.name, puzzles.side, names, puzzles.questions, puzzles.answers, groups, after
+    )
+
+
 def rows_of(predicted: predict.Predicted, task: GridTask, side: int, run: RunSettings) -> Rows:
-    """The rows of a batch on square grids.
+    """Make the rows of a batch on square grids.
 
     A model trained on larger grids may answer with symbols outside this size's alphabet; they become padding, 0. The Q
     head counts only where training taught it.
@@ -56,17 +82,4 @@ def rows_of(predicted: predict.Predicted, task: GridTask, side: int, run: RunSet
         confidence=predict.confidences(predicted.logits, run.train.loss).float().cpu().numpy(),
         halting=halting,
         prediction=np.where(predicted.predictions < num_symbols, predicted.predictions, np.uint8(0)),
-    )
-
-
-def set_predictions(
-    puzzles: PuzzleArrays, blocks: Blocks, groups: Mapping[str, Sequence[str]], processes: Processes
-) -> SetPredictions:
-    """The predictions for a set, of which the processes have scored some blocks each; all call this together."""
-    of_all = {key: rows for of_process in processes.collect(blocks) for key, rows in of_process.items()}
-    steps = sorted({step for step, _ in of_all})
-    after = {step: joined([of_all[key] for key in sorted(of_all) if key[0] == step]) for step in steps}
-    names = [f"{puzzles.name} puzzle {number + 1}" for number in range(len(puzzles))]
-    return SetPredictions(
-        puzzles.name, puzzles.side, names, puzzles.questions, puzzles.answers, groups, after
     )

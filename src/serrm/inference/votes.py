@@ -6,7 +6,7 @@ which shows how the model solves a puzzle without its row. (Table 3 and the sect
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial, reduce
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -39,11 +39,10 @@ def score_arc(
     If training puzzles are held out, the names of the sets begin with "held_out" instead. `predictions` takes those
     with the right task types, and the submission.
     """
-    questions, sets = arc_questions(predictor, arrays), dict[str, ScoredSet | RefusedSet]()
+    questions, sets = arc_questions(predictor.loaded, arrays), dict[str, ScoredSet | RefusedSet]()
     for task_type in run.evaluate.task_types:
         name = questions.name if task_type == "right" else f"{questions.name}, {task_type} task type"
-        local = count_votes(predictor, questions, run.evaluate.steps, task_type=task_type, seed=run.seed)
-        tallies = pooled(predictor.processes.collect(local))
+        tallies = count_votes(predictor, questions, run.evaluate.steps, task_type=task_type, seed=run.seed)
         if task_type == "right":
             predictions.submission = dict(submission(tallies[max(tallies)]))
             predictions.sets.append(voted(questions, tallies))
@@ -100,9 +99,9 @@ def voted(questions: ArcEvaluation, tallies: Tallies) -> SetPredictions:
     )
 
 
-def arc_questions(predictor: predict.Predictor, arrays: Path, num: int | None = None) -> ArcEvaluation:
-    """The test inputs, or the first `num` of them, in the variants that the model was trained on."""
-    questions = open_arc_evaluation(arrays, predictor.loaded.settings.arrays.num_augmentations + 1)
+def arc_questions(loaded: predict.LoadedModel, arrays: Path, num: int | None = None) -> ArcEvaluation:
+    """Open the test inputs, or the first `num` of them, in the variants that the model was trained on."""
+    questions = open_arc_evaluation(arrays, loaded.settings.arrays.num_augmentations + 1)
     return questions if num is None else replace(questions, arrays=questions.arrays.first(num))
 
 
@@ -114,7 +113,7 @@ def count_votes(
     task_type: TaskTypeRow = "right",
     seed: int = 0,
 ) -> Tallies:
-    """The votes of all variants after each number of steps, in this process's batches.
+    """Count the votes of all variants after each number of steps; processes share the batches.
 
     The confidence of a vote, which orders answers with equal votes, is that of its least certain cell.
     `seed` draws random task types.
@@ -129,18 +128,14 @@ def count_votes(
         confidences = predict.confidences(predicted.logits, loss).tolist()
         for (puzzle, test), grid, confidence in zip(inputs, grids, confidences, strict=True):
             tallies[predicted.step].add(puzzle, test, grid, confidence)
-    return tallies
+    return predictor.processes.merge(tallies, pooled)
 
 
-def pooled(of_processes: Sequence[Tallies]) -> Tallies:
-    """Add the votes of all processes to those of the first."""
-
-    def include(first: Tallies, other: Tallies) -> Tallies:
-        for step, tally in first.items():
-            tally.include(other[step])
-        return first
-
-    return reduce(include, of_processes)
+def pooled(first: Tallies, other: Tallies) -> Tallies:
+    """Add the votes of another process to those of the first."""
+    for step, tally in first.items():
+        tally.include(other[step])
+    return first
 
 
 def vectors_for_task_type(

@@ -61,18 +61,6 @@ def wilson(successes: float | int, num: float | int, level: float = CONFIDENCE_L
     return min(rate, max(0.0, centre - half)), max(rate, min(1.0, centre + half))
 
 
-def rates(counts: Mapping[str, tuple[int, int]]) -> dict[str, float]:
-    """Rates as fractions from (successes, trials) by name, with the ends of their intervals as _lo and _hi.
-
-    ValueError if there were no trials.
-    """
-    result: dict[str, float] = {}
-    for name, (successes, num) in counts.items():
-        low, high = wilson(successes, num)
-        result |= {name: successes / num, f"{name}_lo": low, f"{name}_hi": high}
-    return result
-
-
 def normal(total: float | int, num: int, squares: float | int) -> tuple[float, float]:
     """The interval of a mean by the normal distribution, from the sums of `num` values and of their squares."""
     mean = total / num

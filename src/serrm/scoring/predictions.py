@@ -52,7 +52,7 @@ class SetPredictions(NamedTuple):
 
 
 def joined(blocks: Sequence[Rows]) -> Rows:
-    """The rows of blocks of puzzles in one."""
+    """Join the rows of blocks of puzzles."""
     columns: list[Any] = [*zip(*blocks, strict=True)]
     whole: list[Any] = [None if column[0] is None else np.concatenate(column) for column in columns]
     return Rows(*whole)
@@ -64,7 +64,7 @@ def write_predictions(path: Path, task: str, sets: Iterable[SetPredictions]) -> 
     import pyarrow.parquet as pq
 
     sets = list(sets)
-    kinds = dict.fromkeys(kind for of_set in sets for kind in of_set.groups)
+    kinds = dict.fromkeys(kind for predictions in sets for kind in predictions.groups)
     types = {
         "task": pa.string(),
         "set": pa.string(),
@@ -82,11 +82,11 @@ def write_predictions(path: Path, task: str, sets: Iterable[SetPredictions]) -> 
     }
     schema = pa.schema(types)
     with pq.ParquetWriter(path, schema, compression="zstd") as writer:
-        for of_set in sets:
-            for start in range(0, len(of_set.names), CHUNK):
-                columns = _columns(of_set, slice(start, start + CHUNK))
+        for predictions in sets:
+            for start in range(0, len(predictions.names), CHUNK):
+                columns = _columns(predictions, slice(start, start + CHUNK))
                 num = len(columns["puzzle"])
-                columns |= {"task": pa.repeat(task, num), "set": pa.repeat(of_set.name, num)}
+                columns |= {"task": pa.repeat(task, num), "set": pa.repeat(predictions.name, num)}
                 arrays = [
                     pa.nulls(num, kind) if (column := columns.get(name)) is None else pa.array(column, kind)
                     for name, kind in types.items()
@@ -94,45 +94,45 @@ def write_predictions(path: Path, task: str, sets: Iterable[SetPredictions]) -> 
                 writer.write_table(pa.table(arrays, schema=schema))
 
 
-def _columns(of_set: SetPredictions, part: slice) -> dict[str, Any]:
-    """The columns of a part of a set's puzzles, one row per puzzle and number of steps."""
+def _columns(predictions: SetPredictions, chunk: slice) -> dict[str, Any]:
+    """Make the columns of a chunk of a set's puzzles, one row per puzzle and number of steps that it had."""
     import pyarrow as pa
 
-    steps = sorted(of_set.after)
-    numbers = np.arange(len(of_set.names))[part]
+    steps, after = zip(*sorted(predictions.after.items()), strict=True)
+    numbers = [np.arange(len(rows.solved))[chunk] for rows in after]
+    puzzles, step_of_row = np.concatenate(numbers), np.repeat(np.array(steps, np.int32), [*map(len, numbers)])
+    order = np.lexsort((step_of_row, puzzles))
+    puzzles = puzzles[order]
 
-    def repeated(values: Sequence[str]) -> list[str]:
-        return [value for value in values[part] for _ in steps]
-
-    def of_steps(name: str) -> Any:
-        columns = [getattr(of_set.after[step], name) for step in steps]
+    def in_order(columns: Sequence[Any]) -> Any:
         if columns[0] is None:
             return None
-        stacked = np.stack([column[part] for column in columns], axis=1)
-        return stacked.reshape(len(numbers) * len(steps), *stacked.shape[2:])
+        return np.concatenate([column[chunk] for column in columns])[order]
 
     def as_bytes(tokens: UInt8[np.ndarray, "M I"]) -> Any:
         num, width = tokens.shape
         offsets = np.arange(num + 1, dtype=np.int32) * np.int32(width)
-        content = np.ascontiguousarray(tokens).tobytes()
-        buffers = [None, pa.py_buffer(offsets.tobytes()), pa.py_buffer(content)]
+        buffers = [None, pa.py_buffer(offsets.tobytes()), pa.py_buffer(tokens.tobytes())]
         return pa.BinaryArray.from_buffers(pa.binary(), num, buffers)
 
-    grids = {"question": of_set.questions, "answer": of_set.answers}
+    texts = {"name": predictions.names, **predictions.groups}
+    columns = {
+        name: in_order(column) for name, column in zip(Rows._fields, zip(*after, strict=True), strict=True)
+    }
     return {
-        "side": np.full(len(numbers) * len(steps), of_set.side, dtype=np.int32),
-        "puzzle": np.repeat(numbers, len(steps)),
-        "name": repeated(of_set.names),
-        "steps": np.tile(np.array(steps, dtype=np.int32), len(numbers)),
-        **{name: of_steps(name) for name in ("solved", "right", "blank", "confidence", "halting")},
-        **{name: as_bytes(np.repeat(grid[part], len(steps), axis=0)) for name, grid in grids.items()},
-        "prediction": as_bytes(of_steps("prediction")),
-        **{kind: repeated(names) for kind, names in of_set.groups.items()},
+        **columns,
+        **{name: [values[puzzle] for puzzle in puzzles.tolist()] for name, values in texts.items()},
+        "side": np.full(len(puzzles), predictions.side, dtype=np.int32),
+        "puzzle": puzzles,
+        "steps": step_of_row[order],
+        "question": as_bytes(predictions.questions[puzzles]),
+        "answer": as_bytes(predictions.answers[puzzles]),
+        "prediction": as_bytes(columns["prediction"]),
     }
 
 
 def read_predictions(path: Path, columns: Sequence[str] | None = None) -> Any:
-    """The predictions of a run as a pyarrow table, all columns or some. ValueError, with the file, if malformed."""
+    """Read the predictions of a run as a pyarrow table, all columns or some. ValueError, with the file, if damaged."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -1,13 +1,13 @@
 """Scores with their intervals: every metric (`serrm.scoring.metrics`) over the answers of a set, and ARC-AGI's pass@k.
 
-Evaluation adds one batch after another to a tally, one tally per number of supervision steps. On ARC-AGI the
+There is one tally per number of supervision steps. On ARC-AGI the
 predictions for all variants of a test input, transformed back (`serrm.arrays.arc`), are votes: identical grids are
 pooled and ranked by votes, then by mean confidence. A test input counts at k if its answer is among the first k, and a
 puzzle's credit is the fraction of its test inputs that count. (The paper's sections "Sudoku", "Maze" and "ARC-AGI".)
 """
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -17,8 +17,10 @@ from jaxtyping import UInt8
 
 from serrm.puzzles.arc.grids import Grid
 from serrm.puzzles.task import GridTask
+from serrm.puzzles.tasks import grid_task
 from serrm.scoring.groups import clustered_wilson
-from serrm.scoring.metrics import PASS_AT, Batch, Metric, wilson
+from serrm.scoring.metrics import PASS_AT, Batch, Metric, metrics_of, wilson
+from serrm.scoring.predictions import CHUNK, SetPredictions
 
 
 @dataclass
@@ -27,7 +29,7 @@ class Tally:
 
     task: GridTask
     metrics: Mapping[str, Metric]
-    sums: Counter[tuple[str, str]] = field(default_factory=Counter)
+    sums: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     """The sums of every metric's values, by the names that its statistic gives them; "num" and "total" in all."""
     cells_by_answer: Counter[int] = field(default_factory=Counter)
     """The number of blank cells by the token of their right answer."""
@@ -42,14 +44,8 @@ class Tally:
         batch = Batch(inputs, predictions, targets, self.task)
         for name, metric in self.metrics.items():
             assert metric.values is not None, "metrics of votes are counted by ArcTally"
-            sums = metric.statistic.sums(metric.values(batch))
-            self.sums.update({(name, key): value for key, value in sums.items()})
+            self.sums[name].update(metric.statistic.sums(metric.values(batch)))
         self.cells_by_answer.update(targets[batch.is_open].tolist())
-
-    def include(self, sums: Counter[tuple[str, str]], cells_by_answer: Counter[int]) -> None:
-        """Add what another process has counted."""
-        self.sums.update(sums)
-        self.cells_by_answer.update(cells_by_answer)
 
     def scores(self) -> dict[str, float]:
         """The mean of every metric's values with what its 95% interval needs, rates as fractions.
@@ -59,14 +55,24 @@ class Tally:
         Raises:
             ValueError: nothing was counted, or no puzzle had a blank cell.
         """
-        sums, result = self.sums, dict[str, float]()
-        if sums["gpa", "num"] == 0:
-            raise ValueError(f"no blank cell to score in {sums['fsr', 'num']} puzzles")
+        num_blank, result = self.sums["gpa"]["num"], dict[str, float]()
+        if num_blank == 0:
+            raise ValueError(f"no blank cell to score in {self.sums['fsr']['num']} puzzles")
         for name, metric in self.metrics.items():
-            if sums[name, "num"]:
-                of_metric = {key: value for (metric_name, key), value in sums.items() if metric_name == name}
-                result |= metric.statistic.scores(name, of_metric)
-        return result | {"gpa_guess": max(self.cells_by_answer.values()) / sums["gpa", "num"]}
+            if self.sums[name]["num"]:
+                result |= metric.statistic.scores(name, self.sums[name])
+        return result | {"gpa_guess": max(self.cells_by_answer.values()) / num_blank}
+
+
+def tally_of(predictions: SetPredictions, task: str, step: int) -> Tally:
+    """Count the predictions for a set after a number of supervision steps."""
+    tally, tokens = Tally(grid_task(task), metrics_of(task)), predictions.after[step].prediction
+    for start in range(0, len(tokens), CHUNK):
+        chunk = slice(start, min(start + CHUNK, len(tokens)))
+        tally.add(
+            *(np.asarray(grids[chunk]) for grids in (predictions.questions, tokens, predictions.answers))
+        )
+    return tally
 
 
 # Confidences are added as whole numbers of this unit, so their order does not matter.

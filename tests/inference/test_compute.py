@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 from serrm.arrays.stream import PuzzleArrays
+from serrm.inference.compute import method_points, search_points
+from serrm.inference.equivariance import equivariance, symmetric_questions
 from serrm.inference.evaluate import score_set
-from serrm.inference.methods import Symmetric, method_points
-from serrm.inference.predict import LoadedModel, Predictor, load_model
+from serrm.inference.methods import Symmetric
+from serrm.inference.predict import LoadedModel, Predictor, load_model, puzzles_of_trained_size
 from serrm.inference.search import Limits, Search, search
 from serrm.inference.settings import ComputeSettings, MethodSettings
-from serrm.inference.studies import equivariance, puzzles_of_trained_size, search_points, symmetric_questions
 from serrm.models.settings import ModelSizes
 from serrm.puzzles.sudoku.data import generate_puzzles
 from serrm.puzzles.tasks import TASKS, grid_task
@@ -56,11 +57,12 @@ def test_points_are_what_a_search_of_each_limit_finds(
     test_time_compute = ComputeSettings(
         num_puzzles=NUM_STUDIED, max_steps=DEPTHS, attempt_steps=4, attempts=GUESSES
     )
+    puzzles = puzzles.first(NUM_STUDIED)
     first_verified, guesses = search_points(Predictor(oracle, 1), puzzles, test_time_compute)
     limits = [Limits(depth) for depth in sorted(DEPTHS)] + [Limits(4, num - 1) for num in sorted(GUESSES)]
     solved = []
     for limit, point in zip(limits, first_verified + guesses, strict=True):
-        asked = (Search(n, row) for n, row in enumerate(puzzles.questions[:NUM_STUDIED]))
+        asked = (Search(n, row) for n, row in enumerate(puzzles.questions))
         found = list(search(oracle.model, asked, 6, TASKS["sudoku"], limit, 9, Stablemax()))
         num_right = sum(
             each.is_verified
@@ -148,5 +150,7 @@ def test_the_answer_to_a_changed_question_is_changed_back(task: str) -> None:
     method = MethodSettings(kind="symmetries", answer="vote", attempts=(1,))
     for number in range(12):
         attempt = Symmetric(record, 9, tokens, range(3, 8), number, method, seed=1)
-        assert np.array_equal(attempt.answered(attempt.asked()), tokens)
-        assert np.array_equal(attempt.asked(), tokens) == (number % 8 == 0 if task == "maze" else number == 0)
+        assert np.array_equal(attempt.answers(attempt.inputs()), tokens)
+        assert np.array_equal(attempt.inputs(), tokens) == (
+            number % 8 == 0 if task == "maze" else number == 0
+        )
