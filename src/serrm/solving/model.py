@@ -33,9 +33,12 @@ PACKAGED = Path(str(files("serrm") / "checkpoints"))
 SHIPPED = frozenset({MODEL, CONFIG, SUMS, CARD})  # what `save_pretrained` writes
 
 
-@dataclass(frozen=True)
-class Model(LoadedModel):
-    """A checkpoint in use: `model` is the network, `settings` its settings, `config` its config.json."""
+class Solver:
+    """Answers to puzzles, of one model or of several."""
+
+    def model_for(self, question: Question) -> LoadedModel:
+        """Choose the model that answers a puzzle. ValueError if there is none."""
+        raise NotImplementedError
 
     def solve(self, puzzles: Any, **options: Any) -> list[Answer]:
         """Answer every puzzle, in order.
@@ -53,11 +56,21 @@ class Model(LoadedModel):
         Raises:
             ValueError: an input is not a puzzle, or the device has too little memory for the batch.
         """
-        return list(in_order(self.answers(_questions(puzzles), SolveOptions(**options))))
+        questions = read_argument(puzzles) if isinstance(puzzles, str) else list(questions_of(puzzles))
+        return list(in_order(self.answers(questions, SolveOptions(**options))))
 
     def answers(self, questions: Sequence[Question], options: SolveOptions) -> Iterator[tuple[int, Answer]]:
         """Yield (number of the question, its answer) in the order of completion."""
-        return solve(questions, lambda question: self, options)
+        return solve(questions, self.model_for, options)
+
+
+@dataclass(frozen=True)
+class Model(LoadedModel, Solver):
+    """A checkpoint in use: `model` is the network, `settings` its settings, `config` its config.json."""
+
+    def model_for(self, question: Question) -> "Model":
+        """Answer every puzzle by this model."""
+        return self
 
     def predict(
         self,
@@ -134,7 +147,7 @@ class Model(LoadedModel):
         return cls(loaded.model, loaded.config)
 
 
-class Router:
+class Router(Solver):
     """The packaged checkpoints, which answer puzzles of their task and size; each is loaded at its first use."""
 
     def __init__(self, device: str = "auto") -> None:
@@ -152,14 +165,6 @@ class Router:
             self.models[name] = Model.from_pretrained(PACKAGED / name, device=self.device)
         return self.models[name]
 
-    def solve(self, puzzles: Any, **options: Any) -> list[Answer]:
-        """Answer every puzzle, in order, as `Model.solve` does."""
-        return list(in_order(self.answers(_questions(puzzles), SolveOptions(**options))))
-
-    def answers(self, questions: Sequence[Question], options: SolveOptions) -> Iterator[tuple[int, Answer]]:
-        """Yield (number of the question, its answer) in the order of completion."""
-        return solve(questions, self.model_for, options)
-
 
 @overload
 def load(name: None = None, *, device: str = "auto") -> Router: ...
@@ -176,10 +181,6 @@ def load(name: str | Path | None, *, device: str = "auto", **options: Any) -> Mo
 def load(name: str | Path | None = None, *, device: str = "auto", **options: Any) -> Model | Router:
     """Load a model (`Model.from_pretrained`), or without a name a router of the packaged models."""
     return Router(device) if name is None else Model.from_pretrained(name, device=device, **options)
-
-
-def _questions(puzzles: Any) -> list[Question]:
-    return read_argument(puzzles) if isinstance(puzzles, str) else list(questions_of(puzzles))
 
 
 def packaged_name_for(question: Question) -> str:
