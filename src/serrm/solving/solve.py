@@ -41,6 +41,7 @@ CONFIDENT = 0.9  # softmax probability from which a cell is a hint to the exact 
 MOST_VOTES = 8  # on an ARC test input: the dihedral variants, on which SE-RRM is trained
 EXACT_OFFER = "--exact (is_exact=True) solves it exactly"
 NO_CLUE = "without a clue nothing distinguishes the symbols, so the network cannot choose among them"
+COLUMNS = "place", "task", "question", "answer", "status", "by", "steps", "attempts", "seconds", "remark"
 VARIANT_LENGTH = 1 + NUM_COLOURS  # numbers of a variant of an ARC puzzle: its transform, and the new colours
 
 
@@ -153,7 +154,7 @@ def as_csv(answer: Answer) -> str:
 
 def csv_header() -> str:
     """The names of the fields, separated by commas."""
-    return _row(values(Answer("", "", "", None, Status.UNSUPPORTED)))
+    return _row(COLUMNS)
 
 
 def as_json(answer: Answer) -> str:
@@ -163,18 +164,7 @@ def as_json(answer: Answer) -> str:
 
 def values(answer: Answer) -> dict[str, str | int | float]:
     """The columns of an answer by name; seconds are rounded to microseconds."""
-    return {
-        "place": answer.place,
-        "task": answer.task,
-        "question": answer.question,
-        "answer": answer.answer,
-        "status": answer.status,
-        "by": answer.by,
-        "steps": answer.steps,
-        "attempts": answer.attempts,
-        "seconds": round(answer.seconds, 6),
-        "remark": answer.remark,
-    }
+    return {name: getattr(answer, name) for name in COLUMNS} | {"seconds": round(answer.seconds, 6)}
 
 
 def summary(statuses: Counter[Status], num_steps: int, seconds: float) -> str:
