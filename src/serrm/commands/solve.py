@@ -27,69 +27,60 @@ OutputFormat = StrEnum("OutputFormat", ["text", "csv", "json"])
 Precision = StrEnum("Precision", ["auto", "float32", "bfloat16"])
 
 CHECKPOINT_HELP = "Folder of a finished run, or a packaged checkpoint: sudoku, sudoku_extreme, maze."
-PUZZLES = typer.Argument(
-    None, metavar="[PUZZLE|FILE|-]...", help="Puzzles, files of puzzles, or - for standard input (default)."
-)
-CHECKPOINT = typer.Option(
-    None,
-    help=f"{CHECKPOINT_HELP} Default: sudoku_extreme for 9×9 Sudoku, sudoku for other sizes, maze for mazes.",
-)
-BUDGET = typer.Option(4096, min=1, help="Limit on supervision steps per puzzle, over all attempts.")
-SECONDS = typer.Option(
-    None,
-    min=0.001,
-    help="Time limit per puzzle; a batch's time is divided among its puzzles. Default: none.",
-)
-MAX_STEPS = typer.Option(
-    None,
-    min=1,
-    help="Supervision steps of the first attempt. Default: 16 on Sudoku (guesses follow), else 128.",
-)
-BATCH_SIZE = typer.Option(
-    None,
-    min=1,
-    help="Batch size for 9×9 puzzles; larger grids get smaller batches. Default: fitted to memory.",
-)
 DEVICE = typer.Option("auto", help="auto, cpu, cuda, cuda:1, …")
-PRECISION = typer.Option(
-    Precision.auto,
-    help="auto takes the faster of the two on this machine.",
-)
-FORMAT = typer.Option(OutputFormat.text, "--format", help="json writes one object per line.")
-TARGET = typer.Option(None, "--out", dir_okay=False, help="Write the answers to this file.")
-ORDERED = typer.Option(
-    False, "--ordered", help="Write the answers in the order of the puzzles, not as they are found."
-)
-TRACE = typer.Option(False, "--trace", help="Show the steps to each answer in the terminal.")
-PICTURE = typer.Option(
-    None,
-    "--trace-file",
-    metavar="FILE",
-    dir_okay=False,
-    help="Draw the steps to the first answer to this .png, .svg or .gif.",
-)
-EXACT = typer.Option(
-    False,
-    "--exact",
-    help="Pass unsolved puzzles to an exact solver, which begins with the network's confident digits.",
-)
 
 
 def solve(
-    puzzles: list[str] | None = PUZZLES,
-    checkpoint: str | None = CHECKPOINT,
-    budget: int = BUDGET,
-    seconds: float | None = SECONDS,
-    max_steps: int | None = MAX_STEPS,
-    batch_size: int | None = BATCH_SIZE,
+    puzzles: list[str] | None = typer.Argument(
+        None,
+        metavar="[PUZZLE|FILE|-]...",
+        help="Puzzles, files of puzzles, or - for standard input (default).",
+    ),
+    checkpoint: str | None = typer.Option(
+        None,
+        help=f"{CHECKPOINT_HELP} Default: sudoku_extreme for 9×9 Sudoku, sudoku for other sizes, maze for mazes.",
+    ),
+    budget: int = typer.Option(4096, min=1, help="Limit on supervision steps per puzzle, over all attempts."),
+    seconds: float | None = typer.Option(
+        None,
+        min=0.001,
+        help="Time limit per puzzle; a batch's time is divided among its puzzles. Default: none.",
+    ),
+    max_steps: int | None = typer.Option(
+        None,
+        min=1,
+        help="Supervision steps of the first attempt. Default: 16 on Sudoku (guesses follow), else 128.",
+    ),
+    batch_size: int | None = typer.Option(
+        None,
+        min=1,
+        help="Batch size for 9×9 puzzles; larger grids get smaller batches. Default: fitted to memory.",
+    ),
     device: str = DEVICE,
-    precision: Precision = PRECISION,
-    output_format: OutputFormat = FORMAT,
-    target: Path | None = TARGET,
-    is_ordered: bool = ORDERED,
-    is_traced: bool = TRACE,
-    picture: Path | None = PICTURE,
-    is_exact: bool = EXACT,
+    precision: Precision = typer.Option(
+        Precision.auto,
+        help="auto takes the faster of the two on this machine.",
+    ),
+    output_format: OutputFormat = typer.Option(
+        OutputFormat.text, "--format", help="json writes one object per line."
+    ),
+    target: Path | None = typer.Option(None, "--out", dir_okay=False, help="Write the answers to this file."),
+    is_ordered: bool = typer.Option(
+        False, "--ordered", help="Write the answers in the order of the puzzles, not as they are found."
+    ),
+    is_traced: bool = typer.Option(False, "--trace", help="Show the steps to each answer in the terminal."),
+    picture: Path | None = typer.Option(
+        None,
+        "--trace-file",
+        metavar="FILE",
+        dir_okay=False,
+        help="Draw the steps to the first answer to this .png, .svg or .gif.",
+    ),
+    is_exact: bool = typer.Option(
+        False,
+        "--exact",
+        help="Pass unsolved puzzles to an exact solver, which begins with the network's confident digits.",
+    ),
 ) -> None:
     """Solve Sudoku of any size, mazes or ARC puzzles; Sudoku and maze answers are checked against the rules.
 
