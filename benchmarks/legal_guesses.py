@@ -1,5 +1,8 @@
 """The grid-point accuracy of legal guesses on the Sudoku sets of profiles, for the claims on larger grids.
 
+This is the null of a claim that a model does better than chance: a digit drawn among all n is right once in n blanks,
+but whoever leaves out the digits in the blank's row, column and box is right far more often where there are many clues.
+
 `nice python -m benchmarks.legal_guesses --mirror DIR` makes the puzzles of all profiles with Sudoku scores in reports/
 anew and writes src/serrm/reporting/legal_guesses.csv. DIR holds the published sets (docs/howto.md, "Use a local copy of
 the published sets"), for the profiles that download them.
@@ -8,18 +11,21 @@ the published sets"), for the profiles that download them.
 import argparse
 import csv
 import io
+import math
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+
+import numpy as np
+from jaxtyping import UInt8
 
 from serrm.config import Params, read_params
 from serrm.core.files import write_whole
 from serrm.core.project import Layout, find_root
 from serrm.datasets.sets import read_puzzle_set, set_file, write_sets
 from serrm.puzzles.sudoku.data import GeneratedSudoku, MirrorSudoku
-from serrm.puzzles.sudoku.rules import BLANK
+from serrm.puzzles.sudoku.rules import BLANK, unit_indices
 from serrm.reporting.legal_guesses import FILE, SET
-from serrm.scoring.legal_guesses import legal_guess_accuracy
 from serrm.scoring.schema import read_profile_scores
 from serrm.sources.download import fetch
 
@@ -27,6 +33,24 @@ TASK = "sudoku"
 TOLERANCE = (
     0.005  # share of blanks; an earlier generator made the 16×16 puzzles of `published` and `gpu_sudoku`
 )
+
+
+def legal_guess_accuracy(questions: UInt8[np.ndarray, "N I"]) -> float:
+    """Compute the expected grid-point accuracy of a guess per blank, drawn among the digits that its units do not hold.
+
+    The mean over all blanks of 1 / (number of such digits), because the right digit is always among them. Blanks are
+    filled independently, from the clues alone. ValueError without blanks.
+    """
+    side = math.isqrt(questions.shape[1])
+    units = unit_indices(side)
+    # Which digits each unit holds, then, for every cell, which its three units hold.
+    is_held = (questions[:, units][..., None] == np.arange(BLANK + 1, side + BLANK + 1)).any(axis=2)
+    units_of_cell = np.stack([np.flatnonzero((units == cell).any(axis=1)) for cell in range(side**2)])
+    num_legal = side - is_held[:, units_of_cell].any(axis=2).sum(axis=-1)
+    is_blank = questions == BLANK
+    if not is_blank.any():
+        raise ValueError("no blank cell to guess")
+    return float((1 / num_legal[is_blank]).mean())
 
 
 def guesses(params: Params, mirror: Path, root: Path) -> Iterator[tuple[str, str, str, int, int, float]]:

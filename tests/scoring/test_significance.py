@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy.stats import false_discovery_control, ttest_ind, ttest_rel
 
+from benchmarks.legal_guesses import legal_guess_accuracy
 from serrm.scoring.intervals import Difference, difference, spread
-from serrm.scoring.legal_guesses import legal_guess_accuracy
 from serrm.scoring.metrics import wilson
 from serrm.scoring.significance import holm, least_permutation_p, p_value
 from serrm.scoring.verdicts import AHEAD, BEHIND, LEVEL, UNDECIDED, relation

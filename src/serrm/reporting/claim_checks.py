@@ -200,7 +200,7 @@ def scores_of(
 
 
 def above_chance(report: Report, task: str, name: str, check: Check) -> Part:
-    """Judge a model (the check's one) against legal guesses on a set of Sudokus (`serrm.scoring.legal_guesses`)."""
+    """Judge a model (the check's one) against legal guesses on a set of Sudokus (benchmarks/legal_guesses.py)."""
     rule = Rule(
         above,
         "Holds if the t interval over seeds of the score lies above the mean score of legal guesses: each blank filled "

@@ -1,6 +1,6 @@
 """The scores of legal guesses on the Sudoku sets of the profiles, from legal_guesses.csv, for claims about chance.
 
-`python -m benchmarks.legal_guesses` writes the file; `serrm.scoring.legal_guesses` says what is counted.
+`python -m benchmarks.legal_guesses` writes the file; its docstring says what is counted.
 """
 
 import csv
