@@ -80,12 +80,12 @@ class Frame(NamedTuple):
 
 @cache
 def load(name: str) -> Model:
-    """A packaged model, loaded only once."""
+    """Load a packaged model, only once."""
     return Model.from_pretrained(name, device="cpu")
 
 
 def settle(question: Question, budget: int) -> Iterator[Frame]:
-    """The answers after all supervision steps of the first attempt, then at the ends of the attempts with guesses.
+    """Yield the answers after all supervision steps of the first attempt, then at the ends of attempts with guesses.
 
     The last one is verified, or the limits of `serrm solve` with this `budget` of supervision steps are reached.
     ValueError for a puzzle that is quickly found to have no solution, or has no packaged model.
@@ -122,7 +122,7 @@ def settle(question: Question, budget: int) -> Iterator[Frame]:
 
 
 def _caption(puzzle: Search, num_guesses: int) -> str:
-    """The caption of a frame, such as "Verified: 23 supervision steps, 4 guesses in place."."""
+    """Caption a frame, such as "Verified: 23 supervision steps, 4 guesses in place."."""
     outcome = "Verified" if puzzle.is_verified else f"Attempt {puzzle.attempts}"
     steps = "1 supervision step" if puzzle.steps == 1 else f"{puzzle.steps} supervision steps"
     if num_guesses == 0:
@@ -132,7 +132,7 @@ def _caption(puzzle: Search, num_guesses: int) -> str:
 
 
 def question_of(text: str) -> Question:
-    """The puzzle of a text. ValueError for another text, a long one, or a puzzle without a packaged model."""
+    """Read the puzzle of a text. ValueError for another text, a long one, or a puzzle without a packaged model."""
     if len(text) > MAX_CHARACTERS:
         raise ValueError(f"the text has more than {MAX_CHARACTERS:,} characters: enter one puzzle")
     questions = read_inline(text, "the text")
@@ -143,14 +143,14 @@ def question_of(text: str) -> Question:
 
 
 def symbols_to_fill(question: Question) -> str:
-    """The characters of the blank and of all symbols above it."""
+    """List the characters of the blank and of all symbols above it."""
     record = grid_task(question.task)
     tokens = np.arange(record.alphabet(question.side).num_symbols, dtype=np.uint8)[record.blank :]
     return record.text.format(tokens)
 
 
 def keys_of(question: Question) -> Keys:
-    """The keys of a puzzle: those of its task's record, or else one per symbol that may be filled in."""
+    """Choose the keys of a puzzle: those of its task's record, or else one per symbol that may be filled in."""
     symbols = symbols_to_fill(question)
     return grid_task(question.task).keys or Keys(
         {symbol: symbol for symbol in symbols[1:]} | {symbols[0]: "clear"}
@@ -158,7 +158,7 @@ def keys_of(question: Question) -> Keys:
 
 
 def board(question: Question, frame: Frame | None = None) -> str:
-    """A grid to click on as HTML, with a key per symbol; demo.js handles both.
+    """Draw a grid to click on as HTML, with a key per symbol; demo.js handles both.
 
     In an answer, the colour of filled cells goes from orange (unsure) to blue (sure), and guesses have a marked corner.
     """
@@ -193,14 +193,14 @@ def board(question: Question, frame: Frame | None = None) -> str:
 
 
 def blend(certainty: float) -> str:
-    """The colour of a cell by its largest probability: orange at 1/2 or less, blue at 1."""
+    """Colour a cell by its largest probability: orange at 1/2 or less, blue at 1."""
     share = min(max(2 * certainty - 1, 0.0), 1.0)
     parts = (round(share * sure + (1 - share) * unsure) for sure, unsure in zip(SURE, UNSURE, strict=True))
     return "#" + "".join(f"{part:02X}" for part in parts)
 
 
 def show(text: str) -> tuple[Any, str, gr.Slider]:
-    """The grid of a text, a hint beside it, and no slider. An invalid puzzle keeps the grid and shows the reason."""
+    """Draw the grid of a text and a hint, without a slider. An invalid puzzle keeps the grid and shows the reason."""
     try:
         question = question_of(text)
         return board(question), HINTS[bool(keys_of(question).brush)], gr.Slider(visible=False)
@@ -209,7 +209,7 @@ def show(text: str) -> tuple[Any, str, gr.Slider]:
 
 
 def sentence(error: ValueError) -> str:
-    """An error as a sentence."""
+    """Write an error as a sentence."""
     return f"{str(error)[:1].upper()}{str(error)[1:]}."
 
 
@@ -229,18 +229,18 @@ def play(text: str, budget: int | float) -> Iterator[tuple[Any, str, Sequence[Fr
 
 
 def rewind(text: str, frames: Sequence[Frame], number: int) -> tuple[str, str]:
-    """The grid of an earlier frame, whose `number` counts from 1, and the caption beside it."""
+    """Draw the grid of an earlier frame, whose `number` counts from 1, and its caption."""
     return board(question_of(text), frames[number - 1]), frames[number - 1].caption
 
 
 def sample(name: str) -> str:
-    """A sample puzzle as text; if the task generates it, another one at every call."""
+    """Return a sample puzzle as text; if the task generates it, another one at every call."""
     source = SAMPLES[name]
     return source if isinstance(source, str) else source(secrets.randbits(32))
 
 
 def page() -> gr.Blocks:
-    """The page; `page().launch()` serves it."""
+    """Build the page; `page().launch()` serves it."""
     logging.getLogger("httpx").setLevel(logging.WARNING)  # it logs a line per request
     blocks: gr.Blocks = gr.Blocks(title="serrm", analytics_enabled=False)
     script, style = (files("serrm").joinpath(f"demo.{suffix}").read_text("utf-8") for suffix in ("js", "css"))

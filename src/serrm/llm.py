@@ -107,7 +107,7 @@ async def _ask_all(server: Server, prompts: Sequence[str]) -> list[str | None]:
 
 
 def score(puzzles: Sequence[Puzzle], replies: Sequence[str | None]) -> dict[str, Any]:
-    """FSR over the puzzles with a response and GPA over those with a grid, with 95% intervals, and the replies."""
+    """Score replies: FSR over the puzzles with a response, GPA over those with a grid, with 95% intervals."""
     tally, grids = Tally(grid_task("sudoku"), metrics_of("sudoku")), list[UInt8[np.ndarray, " I"] | None]()
     for puzzle, reply in zip(puzzles, replies, strict=True):
         grids.append(None if reply is None else find_grid(reply, puzzle.side))

@@ -183,7 +183,7 @@ def _write_answers(
 
 
 def _piped() -> list[str]:
-    """The argument for standard input; a usage error if that is a terminal."""
+    """Return the argument for standard input; a usage error if that is a terminal."""
     if sys.stdin is None or sys.stdin.isatty():
         raise typer.BadParameter("give a puzzle or a file, or pipe puzzles in", param_hint="PUZZLE")
     return ["-"]
@@ -195,7 +195,7 @@ def _standard_input() -> bytes:
 
 @contextmanager
 def _opened(target: Path | None) -> Iterator[Callable[[str], Any]]:
-    """A function that writes a line to standard output, or to a file that appears when the block ends."""
+    """Yield a function that writes a line to standard output, or to a file that appears when the block ends."""
     if target is None:
         if isinstance(sys.stdout, io.TextIOWrapper):
             sys.stdout.reconfigure(errors="backslashreplace")

@@ -121,7 +121,7 @@ def check_origin(checkpoint: Path, run: RunSettings, arrays: Path) -> None:
 
 
 def model_info(config: CheckpointConfig) -> ModelInfo:
-    """The model of a checkpoint with its size."""
+    """Describe the model of a checkpoint with its size."""
     return ModelInfo(
         family=config.run.model.family,
         parameters=config.parameters,
@@ -130,7 +130,7 @@ def model_info(config: CheckpointConfig) -> ModelInfo:
 
 
 def training_of(loaded: predict.LoadedModel, weights: str) -> Training:
-    """The training of a checkpoint whose weights have this sha256."""
+    """Describe the training of a checkpoint whose weights have this sha256."""
     config = loaded.config
     facts, optimizer = _facts(config), config.run.train.optimizer
     return Training(
@@ -147,7 +147,7 @@ def training_of(loaded: predict.LoadedModel, weights: str) -> Training:
 
 
 def training_data(config: CheckpointConfig, run: ScoringSettings) -> TrainingData:
-    """The puzzles that a checkpoint was trained on."""
+    """Describe the puzzles that a checkpoint was trained on."""
     assert config.data_hash is not None
     return TrainingData(
         source=run.source,
@@ -167,7 +167,7 @@ def _facts(config: CheckpointConfig) -> TrainingFacts:
 
 
 def learning_curve(predictor: predict.Predictor, arrays: Path, run: ScoringSettings) -> Iterator[CurvePoint]:
-    """Scores of the snapshots on the first puzzles of the set of the size trained on, by samples processed.
+    """Score the snapshots on the first puzzles of the set of the size trained on, by samples processed.
 
     Loads every snapshot into the model; a complete curve leaves the weights of the last one, those of the checkpoint.
     """

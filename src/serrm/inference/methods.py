@@ -130,7 +130,7 @@ class Choice(NamedTuple):
 
 
 def first_verified(ends: Ends) -> Choice:
-    """The first attempt whose answer obeys the rule, else the first; attempts follow one another."""
+    """Take the first attempt whose answer obeys the rule, else the first; attempts follow one another."""
     (verified,) = np.nonzero(ends.is_verified)
     if len(verified):
         return Choice(int(verified[0]), int(ends.steps[: verified[0] + 1].sum()))
@@ -138,7 +138,7 @@ def first_verified(ends: Ends) -> Choice:
 
 
 def first_halted(ends: Ends) -> Choice:
-    """The attempt that halts after the fewest steps, at which all others end, too; without one the most certain."""
+    """Take the attempt that halts after the fewest steps, at which all end; without one the most certain."""
     steps = np.where(ends.has_halted, ends.steps, np.iinfo(np.int64).max)
     if not ends.has_halted.any():
         return most_certain(ends)
@@ -146,17 +146,17 @@ def first_halted(ends: Ends) -> Choice:
 
 
 def most_certain(ends: Ends) -> Choice:
-    """The attempt whose least certain cell is most certain."""
+    """Take the attempt whose least certain cell is most certain."""
     return Choice(int(ends.certainty.argmax()), int(ends.steps.sum()))
 
 
 def highest_q(ends: Ends) -> Choice:
-    """The attempt with the highest Q value."""
+    """Take the attempt with the highest Q value."""
     return Choice(int(ends.q.argmax()), int(ends.steps.sum()))
 
 
 def most_votes(ends: Ends) -> Choice:
-    """The answer of most attempts; of equally many, the one of the most certain attempt."""
+    """Take the answer of most attempts; of equally many, that of the most certain attempt."""
     grids = [prediction.tobytes() for prediction in ends.predictions]
     votes = Counter(grids)
     best = max(range(len(grids)), key=lambda number: (votes[grids[number]], ends.certainty[number]))
@@ -232,7 +232,7 @@ def _where(is_open: Bool[np.ndarray, " B"], new: np.ndarray, old: np.ndarray) ->
 
 
 def _are_settled(history: Sequence[UInt8[np.ndarray, "B I"]], patience: int | None) -> Bool[np.ndarray, " B"]:
-    """True for predictions that have been the same for `patience` further steps."""
+    """Find predictions that have been the same for `patience` further steps."""
     if patience is None or len(history) <= patience:
         return np.zeros(len(history[-1]), dtype=bool)
     recent = np.stack(history[-1 - patience :])

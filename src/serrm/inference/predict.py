@@ -116,7 +116,7 @@ class Predictor:
         description: str,
         task_vectors_of: TaskVectorsOf | None = None,
     ) -> Iterator[Predicted]:
-        """Predictions after each number of steps for all questions, batch by batch.
+        """Predict all questions, batch by batch, and yield after each number of steps.
 
         Several processes share the batches of a single process in turn. `task_vectors_of` gives by default the rows of
         the table for the batch's task types. `description` heads the progress bar.
@@ -168,7 +168,7 @@ def supervision_step(
     task_vectors: Float[Tensor, "B W"] | None,
     batch_rows: int,
 ) -> StepOutput:
-    """A step without gradient; for compiled networks a batch is filled up to `batch_rows`, and the output cut."""
+    """Take a step without gradient; for compiled networks, fill a batch up to `batch_rows` and cut the output."""
     num = len(tokens)
     is_compiled = runs_compiled(model, state[0].dtype)
     if num < batch_rows and is_compiled:
@@ -184,24 +184,24 @@ def supervision_step(
 
 
 def symbols_of(logits: Float[Tensor, "B I K"]) -> UInt8[np.ndarray, "B I"]:
-    """The predicted symbols: for each cell the first one with the largest logit."""
+    """Predict for each cell the first symbol with the largest logit."""
     symbols: UInt8[np.ndarray, "B I"] = logits.argmax(-1).cpu().numpy().astype(np.uint8)
     return symbols
 
 
 def confidences(logits: Float[Tensor, "B I K"], loss: LossSettings) -> Float[Tensor, " B"]:
-    """The confidence of each prediction: that of its least certain cell."""
+    """Compute the confidence of each prediction, which is that of its least certain cell."""
     return loss.certainty(logits).amin(-1)
 
 
 def filled_up(batch: Shaped[Tensor, "n ..."], rows: int) -> Shaped[Tensor, "rows ..."]:
-    """The batch, filled up to `rows` with copies of its first row."""
+    """Fill a batch up to `rows` with copies of its first row."""
     missing = rows - len(batch)
     return torch.cat([batch, batch[:1].expand(missing, *batch.shape[1:])])
 
 
 def refusal(model: RecurrentModel, side: int, num_symbols: int) -> str | None:
-    """The reason why a model cannot take grids of a side and alphabet; None if it can."""
+    """Name the reason why a model cannot take grids of a side and alphabet; None if it can."""
     try:
         model.initial_state(1, side * side, num_symbols)
     except CannotExtrapolate as error:
@@ -210,7 +210,7 @@ def refusal(model: RecurrentModel, side: int, num_symbols: int) -> str | None:
 
 
 def puzzles_at_once(side: int, batch_size: int, num_symbols: int) -> int:
-    """Number of puzzles of a side that need the memory of `batch_size` 9×9 Sudoku, at least one.
+    """Count the puzzles of a side that need the memory of `batch_size` 9×9 Sudoku, at least one.
 
     Memory grows with the number of cells times about the number of usual symbols: attention stores no scores, except
     PyTorch's with dropout on a CPU.
@@ -220,7 +220,7 @@ def puzzles_at_once(side: int, batch_size: int, num_symbols: int) -> int:
 
 
 def puzzles_in_memory(model: RecurrentModel, side: int, num_symbols: int, dtype: torch.dtype) -> int:
-    """Number of puzzles of a side that fit half of a GPU's free memory, or CPU_BYTES."""
+    """Count the puzzles of a side that fit half of a GPU's free memory, or CPU_BYTES."""
     state, device = model.initial_state(1, side**2, num_symbols, dtype), model.initial.device
     free = torch.cuda.mem_get_info(device)[0] // 2 if device.type == "cuda" else CPU_BYTES
     return max(1, free // (STATES_AT_ONCE * sum(part.nbytes for part in state)))

@@ -205,6 +205,6 @@ def search(
 def certainties_and_probabilities(
     logits: Float[Tensor, "B I K"], num_symbols: int, loss: LossSettings
 ) -> tuple[Float32[np.ndarray, "B I"], Float32[np.ndarray, "B I K"]]:
-    """The certainty of every cell and the probabilities of its symbols, as the loss defines them."""
+    """Compute the certainty of every cell and the probabilities of its symbols, as the loss defines them."""
     probabilities = loss.probabilities(logits)[..., :num_symbols]
     return loss.certainty(logits).cpu().numpy(), probabilities.cpu().numpy()

@@ -125,7 +125,7 @@ class EvaluateSettings(Settings):
         return self.headline_steps or usual_headline_steps(self.steps)
 
     def puzzle_steps(self, num_puzzles: int) -> int:
-        """The supervision steps of all puzzles of a set with so many, together."""
+        """Count the supervision steps of all puzzles of a set with so many, together."""
         nums = [
             min(self.num_puzzles_after.get(step, num_puzzles), num_puzzles) for step in sorted(self.steps)
         ]

@@ -6,7 +6,7 @@ from serrm.scoring.schema import Evaluation
 
 
 def score_line(run: Evaluation, seconds: float) -> str:
-    """The main score on the test set of the size trained on, in percent with its 95% interval, and the time of the run.
+    """Format the main score on the test set of the size trained on, in percent with its 95% interval, and the time.
 
     Such as "sudoku-trm-s0: 9×9 76.95 (71.42–81.69), 77 s". `seconds` are those of training and evaluation.
     """

@@ -34,7 +34,7 @@ Tallies = dict[int, ArcTally]  # by number of supervision steps
 def score_arc(
     predictor: predict.Predictor, arrays: Path, run: ScoringSettings, predictions: Predictions
 ) -> dict[str, ScoredSet | RefusedSet]:
-    """The sets of ARC-AGI: "evaluation" with the right task types, "evaluation, blank task type" and so on.
+    """Score ARC-AGI by task type: sets "evaluation" with the right ones, "evaluation, blank task type" and so on.
 
     If training puzzles are held out, the names of the sets begin with "held_out" instead. `predictions` takes those
     with the right task types, and the submission.
@@ -53,7 +53,7 @@ def score_arc(
 def scored_set_of(
     questions: ArcEvaluation, tallies: Tallies, task_type: TaskTypeRow = "right", headline: int | None = None
 ) -> ScoredSet:
-    """The scores of the votes, and the credit of every puzzle after `headline` steps (by default the usual number)."""
+    """Score the votes, with the credit of every puzzle after `headline` steps (by default the usual number)."""
     steps_of_headline = headline or usual_headline_steps(tallies)
     credits = tuple(tallies[steps_of_headline].credits(NUM_ANSWERS_ALLOWED).values())
     groups = questions.groups
@@ -72,7 +72,7 @@ def scored_set_of(
 
 
 def voted(questions: ArcEvaluation, tallies: Tallies) -> SetPredictions:
-    """The answer to every test input that has most votes, after each number of steps."""
+    """Take the answer to every test input that has most votes, after each number of steps."""
     inputs = [questions.inputs(number * questions.num_votes, 1)[0] for number in range(len(questions.arrays))]
     places = {name: place for place, name in enumerate(questions.answers())}
 
@@ -141,7 +141,7 @@ def pooled(first: Tallies, other: Tallies) -> Tallies:
 def vectors_for_task_type(
     model: RecurrentModel, task_type: TaskTypeRow, seed: int, start: int, batch: Examples
 ) -> Float[Tensor, "B W"] | None:
-    """The task vectors to score with: those of the puzzles, zeros, or random rows; None for a model without a table."""
+    """Choose the task vectors: those of the puzzles, zeros, or random rows; None for a model without a table."""
     if model.task_types is None:
         return None
     rows = batch.task_types

@@ -67,7 +67,7 @@ class Vectors:
     num_steps: Int[Tensor, " B"]  # supervision steps of each puzzle in the training step, which is the first
 
     def below(self, prefix: str) -> dict[str, Tensor]:
-        """The tensors below a prefix: weight/, or grad/ of the training loss / B, by the rest of the key."""
+        """Select the tensors below a prefix: weight/, or grad/ of the training loss / B, by the rest of the key."""
         return {
             key.removeprefix(prefix): tensor for key, tensor in self.numbers.items() if key.startswith(prefix)
         }
@@ -107,13 +107,13 @@ def read_vectors(path: Path, device: str = "cpu") -> Vectors:
 
 
 def build_published(vectors: Vectors) -> RecurrentModel:
-    """The model of a vector file, with its weights and task-type table."""
+    """Build the model of a vector file, with its weights and task-type table."""
     num_symbols, num_positions = vectors.config["vocab_size"], vectors.tokens.shape[1]
     return published_model(settings_of(vectors.config), vectors.below("weight/"), num_symbols, num_positions)
 
 
 def settings_of(config: Mapping[str, Any]) -> ModelSettings:
-    """Our settings of a published configuration, whose key `model` names the family. ValueError for another family."""
+    """Convert a published configuration, whose key `model` names the family. ValueError for another family."""
     if config["model"] not in PUBLISHED:
         raise ValueError(f"unknown model family {config['model']!r}")
     values = {
@@ -148,7 +148,7 @@ def settings_of(config: Mapping[str, Any]) -> ModelSettings:
 
 @torch.no_grad()
 def _compare_evaluation(model: RecurrentModel, vectors: Vectors) -> list[Comparison]:
-    """Supervision steps one after the other, the state carried along."""
+    """Compare supervision steps one after the other, the state carried along."""
     model.eval()
     state, comparisons = _initial_state(model, vectors), list[Comparison]()
     task_vectors = model.task_vectors(vectors.task_ids)
@@ -171,7 +171,7 @@ def _compare_evaluation(model: RecurrentModel, vectors: Vectors) -> list[Compari
 
 
 def _compare_training(model: RecurrentModel, vectors: Vectors) -> Iterator[Comparison]:
-    """The losses of a first training step, and the gradients of their sum / B.
+    """Compare the losses of a first training step, and the gradients of their sum / B.
 
     (With random halting the published total has a further term, which has no gradient and is left out here.)
     """
@@ -228,6 +228,6 @@ def _initial_state(model: RecurrentModel, vectors: Vectors) -> State:
 
 
 def _relative(value: Float[Tensor, "..."], expected: Float[Tensor, "..."]) -> float:
-    """Norm of the difference relative to the norm of the expected tensor; 0 where both are zero."""
+    """Divide the norm of the difference by the norm of the expected tensor; 0 where both are zero."""
     difference, scale = (float(tensor.double().norm()) for tensor in (value - expected, expected))
     return 0.0 if difference == 0 else difference / scale if scale else math.inf

@@ -102,7 +102,7 @@ def read_state_dict(path: Path) -> dict[str, Tensor]:
 
 
 def _is_plain(value: Any) -> bool:
-    """True for a tensor with its numbers, which are floating-point numbers of at least 16 bits."""
+    """Return True for a tensor with its numbers, which are floating-point numbers of at least 16 bits."""
     is_dense = isinstance(value, Tensor) and value.layout == torch.strided and not value.is_nested
     return is_dense and not value.is_meta and value.is_floating_point() and value.itemsize > 1
 

@@ -19,7 +19,7 @@ QUANTILE: Final = (1 + CONFIDENCE_LEVEL) / 2
 
 
 def clustered_wilson(values: Float[np.ndarray, " N"], units: Sequence[str]) -> tuple[float, float]:
-    """The Wilson interval of the mean of values from 0 to 1 with the effective number of puzzles, as two fractions.
+    """Compute the Wilson interval of a mean of values from 0 to 1 with the effective number of puzzles, as fractions.
 
     `units` has the unit of every value. If all values are 0 or all are 1, which says nothing about how alike the values
     of a unit are, the effective number is that of units.
@@ -29,7 +29,7 @@ def clustered_wilson(values: Float[np.ndarray, " N"], units: Sequence[str]) -> t
 
 
 def effective_number(values: Float[np.ndarray, " N"], units: Sequence[str]) -> float | int:
-    """The number of independent puzzles with as exact a mean; at least 1, at most the number of puzzles."""
+    """Count the independent puzzles with as exact a mean; at least 1, at most the number of puzzles."""
     from scipy.special import ndtri, stdtrit
 
     num, (_, numbers) = len(values), np.unique(units, return_inverse=True)
@@ -50,7 +50,7 @@ def effective_number(values: Float[np.ndarray, " N"], units: Sequence[str]) -> f
 def group_scores(
     outcomes: Float[np.ndarray, " N"], groups: Mapping[str, Sequence[str]], units: Sequence[str] | None = None
 ) -> dict[str, dict[str, GroupScore]]:
-    """The scores of every group by kind and name, names sorted; all sequences have an entry per puzzle."""
+    """Score every group by kind and name, names sorted; all sequences have an entry per puzzle."""
     units = [str(number) for number in range(len(outcomes))] if units is None else units
     return {
         kind: {

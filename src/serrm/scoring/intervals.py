@@ -56,7 +56,7 @@ class Spread(NamedTuple):
 def spread(
     first: SeedScores, second: SeedScores, *, correlation: float = 0.0, has_same_runs: bool = False
 ) -> Spread:
-    """The spread of the first score minus the second.
+    """Compute the spread of the first score minus the second.
 
     `correlation` is that of the outcomes (`newcombe_correlation`) if both scores are of the same puzzles; without it
     they count as independent. `has_same_runs` is true if both scores are of the same runs in the same order.
@@ -76,7 +76,7 @@ def spread(
 def difference(
     first: SeedScores, second: SeedScores, *, correlation: float = 0.0, has_same_runs: bool = False
 ) -> Difference:
-    """The first score minus the second, with the interval of their `spread`."""
+    """Subtract the second score from the first, with the interval of their `spread`."""
     value, below, above, error, degrees = spread(
         first, second, correlation=correlation, has_same_runs=has_same_runs
     )
@@ -85,7 +85,7 @@ def difference(
 
 
 def newcombe_correlation(first: Float[np.ndarray, " N"], second: Float[np.ndarray, " N"]) -> float:
-    """The correlation of two models' outcomes (each from 0 to 1) on the same N puzzles, by Newcombe's method.
+    """Correlate two models' outcomes (each from 0 to 1) on the same N puzzles, by Newcombe's method.
 
     With a, b, c and d the numbers of puzzles solved by both, only the first, only the second and neither, it is
     ad − bc over √((a+b)(c+d)(a+c)(b+d)), where a positive ad − bc is first reduced by N/2, at most to zero. Sums in
@@ -103,13 +103,13 @@ def newcombe_correlation(first: Float[np.ndarray, " N"], second: Float[np.ndarra
 
 
 def _combined(one: float, other: float, correlation: float) -> float:
-    """The distance of an end of a difference from its value, by the same distances of its two terms; NaN if one is."""
+    """Combine the distances of two terms' ends from their values into that of their difference; NaN if one is."""
     squared = one**2 - 2 * correlation * one * other + other**2
     return math.nan if math.isnan(squared) else math.sqrt(max(0.0, squared))
 
 
 def _over_puzzles(seeds: SeedScores) -> tuple[float, float, float]:
-    """The mean of the seeds, and the mean distances to the ends of their intervals.
+    """Average the seeds' values, and their distances to the ends of their intervals.
 
     All seeds have the same puzzles, so the error of the mean is at most the mean of their errors.
     """
@@ -121,7 +121,7 @@ def _over_puzzles(seeds: SeedScores) -> tuple[float, float, float]:
 
 
 def _welch(first: list[float], second: list[float]) -> tuple[float, float]:
-    """Standard error and degrees of freedom of Welch's t interval; no error with one seed each, or of equal seeds.
+    """Compute error and degrees of freedom of Welch's t interval; no error with one seed each, or of equal seeds.
 
     A model with one seed is taken to vary as much as the other.
     """
@@ -138,7 +138,7 @@ def _welch(first: list[float], second: list[float]) -> tuple[float, float]:
 
 
 def _paired(first: list[float], second: list[float]) -> tuple[float, float]:
-    """Standard error and degrees of freedom of the seeds' differences; no error with one seed."""
+    """Compute standard error and degrees of freedom of the seeds' differences; no error with one seed."""
     pairs = [one - other for one, other in zip(first, second, strict=True)]
     if len(pairs) < 2:
         return 0.0, math.inf
@@ -146,7 +146,7 @@ def _paired(first: list[float], second: list[float]) -> tuple[float, float]:
 
 
 def t_quantile(degrees: float, share: float) -> float:
-    """The quantile of Student's t distribution below which a share lies."""
+    """Find the quantile of Student's t distribution below which a share lies."""
     from scipy.special import stdtrit
 
     return float(stdtrit(degrees, share))

@@ -38,7 +38,7 @@ class Batch(NamedTuple):
 
 
 def wilson(successes: float | int, num: float | int, level: float = CONFIDENCE_LEVEL) -> tuple[float, float]:
-    """The Wilson score interval of a proportion, without continuity correction, as two fractions in 0..1.
+    """Compute the Wilson score interval of a proportion, without continuity correction, as two fractions in 0..1.
 
     Successes may be fractional, as the credits of ARC-AGI puzzles with several test inputs are, and so may trials, as
     an effective number of puzzles is.
@@ -62,7 +62,7 @@ def wilson(successes: float | int, num: float | int, level: float = CONFIDENCE_L
 
 
 def normal(total: float | int, num: int, squares: float | int) -> tuple[float, float]:
-    """The interval of a mean by the normal distribution, from the sums of `num` values and of their squares."""
+    """Compute the normal interval of a mean, from the sums of `num` values and of their squares."""
     mean = total / num
     variance = max(0.0, squares - total * mean) / max(1, num - 1)
     half = NormalDist().inv_cdf((1 + CONFIDENCE_LEVEL) / 2) * math.sqrt(variance / num)
@@ -73,13 +73,13 @@ Sums = Mapping[str, float | int]
 
 
 def sums_of_values(values: Shaped[np.ndarray, " trials"]) -> dict[str, float | int]:
-    """The number of values, their sum and that of their squares."""
+    """Count the values, and sum them and their squares."""
     wide = values.astype(np.result_type(values, np.int64))  # squares of small integers would overflow
     return {"num": len(wide), "total": wide.sum().item(), "squares": (wide * wide).sum().item()}
 
 
 def sums_of_counts(counts: Shaped[np.ndarray, "N 2"]) -> dict[str, float | int]:
-    """Sums over puzzles with counts of right and of all cells, and of their squares and products."""
+    """Sum counts of right and of all cells over puzzles, their squares and products."""
     right, cells = counts.astype(np.int64).T
     squares = {"squares": right @ right, "num_squares": cells @ cells, "products": right @ cells}
     return {
@@ -91,7 +91,7 @@ def sums_of_counts(counts: Shaped[np.ndarray, "N 2"]) -> dict[str, float | int]:
 
 
 def effective_cells(sums: Sums) -> float:
-    """The number of independent cells that would give the rate of right cells as exactly as these puzzles do.
+    """Count the independent cells that would give the rate of right cells as exactly as these puzzles do.
 
     The variance of the ratio of sums is that of its residuals over puzzles, right − rate · cells (Cochran, Sampling
     Techniques, 3rd edition, section 6.3). The number is at least 1 and at most all cells. If there is no variance, as
@@ -137,7 +137,7 @@ RATIO: Final = Statistic(
 
 
 def interval(name: str, statistic: Statistic, scores: Mapping[str, float]) -> tuple[float, float]:
-    """The ends of a score's 95% interval, NaN where they are not known.
+    """Find the ends of a score's 95% interval, NaN where they are not known.
 
     Of a RATIO it is Wilson's with the effective number of cells. Older scores lack the number: they have Wilson
     intervals of independent cells, which are four to five times too narrow.
@@ -179,7 +179,7 @@ class Metric:
         return bool(self.meaning)
 
     def is_of(self, task: str) -> bool:
-        """True if puzzles of this task, a key of TASKS, are scored by it."""
+        """Return True if puzzles of this task, a key of TASKS, are scored by it."""
         has_votes = not isinstance(TASKS[task], GridTask)
         return self.is_of_votes == has_votes and (not self.tasks or task in self.tasks)
 
@@ -210,7 +210,7 @@ METRICS: Final = Entries[Metric](
 
 
 def metrics_of(task: str) -> Mapping[str, Metric]:
-    """The metrics of a task, a key of TASKS, by name: those of METRICS for the task, then its criteria."""
+    """List the metrics of a task, a key of TASKS, by name: those of METRICS for the task, then its criteria."""
     record = TASKS[task]
     metrics = {name: metric for name, metric in METRICS.items() if metric.is_of(task)}
     criteria = record.criteria if isinstance(record, GridTask) else {}

@@ -133,11 +133,11 @@ class ScoredSet(_Record):
         return self.task_type_row == "right"
 
     def num_at(self, steps: int) -> int:
-        """The number of puzzles that were scored after `steps` steps."""
+        """Count the puzzles that were scored after `steps` steps."""
         return (self.num_puzzles_after or {}).get(steps, self.num_puzzles)
 
     def outcomes_after(self, steps: int) -> Float[np.ndarray, " N"] | None:
-        """The outcomes after `headline_steps` or the most steps; None after others, and if they were not kept."""
+        """Return the outcomes after `headline_steps` or the most steps; None after others, and if not kept."""
         if steps == self.headline_steps:
             return self.outcomes
         if self.solved_after_most is None or steps != max(self.steps):
@@ -289,12 +289,12 @@ class ProfileScores(_Record):
 
 
 def pack(is_solved: Bool[np.ndarray, " N"]) -> str:
-    """Bits as hexadecimal digits, the first bit highest, filled up with zeros to whole bytes."""
+    """Write bits as hexadecimal digits, the first bit highest, filled up with zeros to whole bytes."""
     return np.packbits(is_solved).tobytes().hex()
 
 
 def unpack(digits: str, num: int) -> Bool[np.ndarray, " N"]:
-    """The first `num` bits of `pack`. ValueError if there are more or fewer than fill whole bytes."""
+    """Read the first `num` bits of `pack`. ValueError if there are more or fewer than fill whole bytes."""
     packed = np.frombuffer(bytes.fromhex(digits), dtype=np.uint8)
     if len(packed) != -(-num // 8):
         raise ValueError(f"{num} puzzles have {-(-num // 8)} bytes of bits, not {len(packed)}")
@@ -302,7 +302,7 @@ def unpack(digits: str, num: int) -> Bool[np.ndarray, " N"]:
 
 
 def digest(*arrays: Shaped[np.ndarray, "..."]) -> str:
-    """The first 16 hexadecimal digits of a sha256 over the bytes of arrays: a name for the puzzles of a test set."""
+    """Name the puzzles of a test set by the first 16 hexadecimal digits of a sha256 over the bytes of arrays."""
     content = hashlib.sha256()
     for array in arrays:
         content.update(np.ascontiguousarray(array).tobytes())
@@ -322,7 +322,7 @@ def read_evaluation(path: Path) -> Evaluation:
 
 
 def profile_text(profile: str, runs: Iterable[Evaluation]) -> str:
-    """The content of `metrics.json`; equal runs give equal text."""
+    """Write the content of `metrics.json`; equal runs give equal text."""
     scores = ProfileScores(profile=profile, runs={run.name: run for run in runs})
     return json_text(scores.model_dump(mode="json", exclude_none=True))
 

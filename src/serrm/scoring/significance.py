@@ -11,7 +11,7 @@ LEAST_P: Final = 1e-9  # below which a p-value is not distinguished
 
 
 def p_value(spread: Spread, bound: float = 0.0) -> float:
-    """The two-sided p-value of a difference against `bound`: the level at which an end of its interval meets the bound.
+    """Find the two-sided p-value of a difference: the level at which an end of its interval meets `bound`.
 
     It is below 0.05 just where the 95% interval excludes the bound. At other levels the distance over puzzles grows as
     the normal distribution's quantile, and the distance over seeds as Student's. NaN without an interval.
@@ -38,7 +38,7 @@ def p_value(spread: Spread, bound: float = 0.0) -> float:
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """The p-values corrected for their number by Holm's method (1979), in the same order.
+    """Correct p-values for their number by Holm's method (1979), in the same order.
 
     If those below 0.05 are taken as findings, the chance of one false finding among all is at most 5%.
     Source: https://www.jstor.org/stable/4615733.
@@ -52,5 +52,5 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def least_permutation_p(num_first: int, num_second: int) -> float:
-    """The least two-sided p-value of a permutation test of seeds: 0.1 with 3 against 3, 0.008 with 5 against 5."""
+    """Compute the least two-sided p-value of a permutation test of seeds: 0.1 with 3 against 3."""
     return min(1.0, 2 / math.comb(num_first + num_second, num_first))

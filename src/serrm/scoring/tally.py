@@ -48,7 +48,7 @@ class Tally:
         self.cells_by_answer.update(targets[batch.is_open].tolist())
 
     def scores(self) -> dict[str, float]:
-        """The mean of every metric's values with what its 95% interval needs, rates as fractions.
+        """Compute the mean of every metric's values with what its 95% interval needs, rates as fractions.
 
         `gpa_guess` is the GPA of the best constant answer: one symbol in every blank cell.
 
@@ -119,14 +119,14 @@ class ArcTally:
                 merged[key] = Pool(num_votes + pool.num_votes, total + pool.confidence)
 
     def ranking(self, puzzle: str, test: int) -> list[Grid]:
-        """The grids predicted for a test input, best first; none if there was no prediction.
+        """Rank the grids predicted for a test input, best first; none if there was no prediction.
 
         Ties in votes and confidence are in the order of rows, columns and cells.
         """
         return [key_grid(key) for key in ranked(self.pools.get((puzzle, test), {}))]
 
     def scores(self) -> dict[str, float]:
-        """`pass_at_k` for every k with its 95% Wilson interval over puzzles or their units, as fractions.
+        """Compute `pass_at_k` for every k with its 95% Wilson interval over puzzles or their units, as fractions.
 
         A test input without prediction counts as wrong. ValueError if there are no puzzles.
         """
@@ -143,11 +143,11 @@ class ArcTally:
         return scores
 
     def credits(self, k: int) -> dict[str, float]:
-        """The share of each puzzle's test inputs whose right answer is among the first k, by the puzzle's name."""
+        """Compute the share of each puzzle's test inputs whose right answer is among the first k, by its name."""
         return _credits(self._ranks(), k)
 
     def best(self, puzzle: str, test: int) -> tuple[Grid, float]:
-        """The grid with most votes for a test input and their mean confidence; an empty grid without votes, with 0."""
+        """Find the grid with most votes for a test input and their mean confidence; an empty grid and 0 without."""
         pools = self.pools.get((puzzle, test), {})
         if not pools:
             return np.zeros((0, 0), dtype=np.uint8), 0.0
@@ -155,7 +155,7 @@ class ArcTally:
         return key_grid(key), pools[key].confidence * CONFIDENCE_UNIT / pools[key].num_votes
 
     def is_solved(self, puzzle: str, test: int, k: int) -> bool:
-        """True if the right answer to a test input is among the first k."""
+        """Return True if the right answer to a test input is among the first k."""
         rank = self._rank(puzzle, test)
         return rank is not None and rank < k
 
@@ -166,7 +166,7 @@ class ArcTally:
         }
 
     def _rank(self, puzzle: str, test: int) -> int | None:
-        """Number of grids that rank before the answer; None if it was not predicted."""
+        """Count the grids that rank before the answer; None if it was not predicted."""
         pools, answer = self.pools.get((puzzle, test), {}), grid_key(self.answers[puzzle][test])
         return ranked(pools).index(answer) if answer in pools else None
 
@@ -179,13 +179,13 @@ def _credits(ranks: Mapping[str, Sequence[int | None]], k: int) -> dict[str, flo
 
 
 def grid_key(grid: Grid) -> Key:
-    """A key that is equal for identical grids, of shape and cells; all grids without cells have the same key."""
+    """Make a key that is equal for identical grids; all grids without cells have the same key."""
     num_rows, num_columns = grid.shape if grid.size else (0, 0)
     return num_rows, num_columns, grid.tobytes()
 
 
 def key_grid(key: Key) -> Grid:
-    """The grid with this key."""
+    """Make the grid with this key."""
     num_rows, num_columns, cells = key
     grid: Grid = np.frombuffer(cells, dtype=np.uint8).reshape(num_rows, num_columns)
     return grid
@@ -201,13 +201,13 @@ def add_vote(pools: dict[Key, Pool], grid: Grid, confidence: float) -> None:
 
 
 def ranked(pools: Mapping[Key, Pool]) -> list[Key]:
-    """Grids by votes, then by mean confidence, then in the order of rows, columns and cells."""
+    """Rank grids by votes, then by mean confidence, then in the order of rows, columns and cells."""
     # If votes are equal, sums of confidences have the order of their means.
     return sorted(pools, key=lambda key: (-pools[key].num_votes, -pools[key].confidence, key))
 
 
 def submission(tally: ArcTally) -> Submission:
-    """Kaggle's submission.json: the two best grids for every test input, placeholders where there are none.
+    """Fill Kaggle's submission.json with the two best grids for every test input, and placeholders.
 
     Format: https://www.kaggle.com/competitions/arc-prize-2025/overview/evaluation.
     """

@@ -10,7 +10,7 @@ MARGIN: Final = 10.0  # points within which two scores are level; our choice, as
 
 
 def relation(difference: Difference, margin: float = MARGIN) -> str:
-    """The relation of the first score to the second, by the 95% interval of their difference.
+    """Relate the first score to the second, by the 95% interval of their difference.
 
     AHEAD if the interval lies wholly above zero, and BEHIND if wholly below. Else LEVEL if it lies within ± `margin`
     points; with a margin of 0 nothing is level. Else, and without an interval, UNDECIDED.

@@ -78,7 +78,7 @@ class Model(LoadedModel, Solver):
         steps: int | Sequence[int] = 16,
         task_types: Integer[Tensor, " B"] | None = None,
     ) -> dict[int, Float[Tensor, "B I K"]]:
-        """Logits after each requested number of supervision steps, all from one pass.
+        """Compute logits after each requested number of supervision steps, all in one pass.
 
         Args:
             tokens: grids of I cells, row by row, in the task's alphabet (Sudoku: 1 blank, 2…n+1 digits).
@@ -159,7 +159,7 @@ class Router(Solver):
         return f"Router({', '.join(packaged_names())})"
 
     def model_for(self, question: Question) -> Model:
-        """The model that answers a puzzle. ValueError if there is none."""
+        """Choose the packaged model for a puzzle. ValueError if there is none."""
         name = packaged_name_for(question)
         if name not in self.models:
             self.models[name] = Model.from_pretrained(PACKAGED / name, device=self.device)
@@ -184,7 +184,7 @@ def load(name: str | Path | None = None, *, device: str = "auto", **options: Any
 
 
 def packaged_name_for(question: Question) -> str:
-    """The name of the packaged checkpoint for a puzzle of this task and size. ValueError if there is none."""
+    """Name the packaged checkpoint for a puzzle of this task and size. ValueError if there is none."""
     record = TASKS.get(question.task)
     if isinstance(record, GridTask) and record.checkpoint is not None:
         return record.checkpoint(question.side)
@@ -194,17 +194,17 @@ def packaged_name_for(question: Question) -> str:
 
 
 def packaged_names() -> list[str]:
-    """The names of the checkpoints that came with the package."""
+    """List the checkpoints that came with the package."""
     return sorted(path.parent.name for path in PACKAGED.glob(f"*/{CONFIG}"))
 
 
 def folder_of(name: str) -> Path:
-    """The packaged checkpoint of that name, else the folder."""
+    """Find the packaged checkpoint of that name, else the folder."""
     return PACKAGED / name if name in packaged_names() else Path(name)
 
 
 def existing_folder_of(name: str) -> Path:
-    """The packaged checkpoint of that name, else the folder. ValueError with the packaged names if there is neither."""
+    """Find the packaged checkpoint of that name, else the folder. ValueError if there is neither."""
     folder = folder_of(name)
     if not folder.is_dir():
         known = ", ".join(packaged_names()) or "none"
@@ -224,7 +224,7 @@ def _from_hub(name: str, options: dict[str, Any]) -> Path:
 
 
 def model_card(run: RunSettings, name: str) -> str:
-    """Markdown with the header that the Hub reads."""
+    """Write the card in Markdown with the header that the Hub reads."""
     return f"""---
 library_name: serrm
 tags: [serrm, {run.model.family}, {run.task}, recurrent-reasoning]

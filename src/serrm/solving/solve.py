@@ -110,19 +110,19 @@ class Answer:
         return "".join(sign for row in self._signs() for sign in row)
 
     def __str__(self) -> str:
-        """The grid, with neither colours nor lines of boxes, above one line with its status."""
+        """Write the grid, with neither colours nor lines of boxes, above one line with its status."""
         rows = ["".join(f"{sign} " for sign in row).rstrip() for row in self._signs()]
         return "\n".join([*rows, status_line(self)])
 
     def _repr_html_(self) -> str:
-        """The grid as a table above its status, for notebooks."""
+        """Write the grid as a table above its status, for notebooks."""
         edge = "border:1px solid #999;width:1.6em;height:1.6em;text-align:center"
         cells = ("".join(f'<td style="{edge}">{escape(sign)}</td>' for sign in row) for row in self._signs())
         table = "".join(f"<tr>{row}</tr>" for row in cells)
         return f'<table style="border-collapse:collapse">{table}</table><p>{escape(status_line(self))}</p>'
 
     def _signs(self) -> list[list[str]]:
-        """The rows of the answer in its question's signs; none without an answer."""
+        """Write the rows of the answer in its question's signs; none without an answer."""
         if self.cells is None:
             return []
         if self.task == ARC:
@@ -132,43 +132,43 @@ class Answer:
 
 
 def as_text(answer: Answer) -> str:
-    """Place, answer, status, cost and remark, separated by tabs."""
+    """Write place, answer, status, cost and remark, separated by tabs."""
     return "\t".join([answer.place, answer.answer, answer.status, cost(answer), answer.remark]).rstrip()
 
 
 def status_line(answer: Answer) -> str:
-    """Status, cost and remark in a line, such as "verified: 3 steps, 0.041 s"."""
+    """Write status, cost and remark in a line, such as "verified: 3 steps, 0.041 s"."""
     return ": ".join(filter(None, [answer.status, "; ".join(filter(None, [cost(answer), answer.remark]))]))
 
 
 def cost(answer: Answer) -> str:
-    """Steps and seconds; empty if the network was not used."""
+    """Write steps and seconds; empty if the network was not used."""
     unit = "step" if answer.steps == 1 else "steps"
     return f"{answer.steps} {unit}, {answer.seconds:.3f} s" if answer.steps else ""
 
 
 def as_csv(answer: Answer) -> str:
-    """The fields separated by commas."""
+    """Write the fields separated by commas."""
     return _row(values(answer).values())
 
 
 def csv_header() -> str:
-    """The names of the fields, separated by commas."""
+    """Write the names of the fields, separated by commas."""
     return _row(COLUMNS)
 
 
 def as_json(answer: Answer) -> str:
-    """An object of the fields on one line; an ARC answer is a text of JSON rows within it."""
+    """Write an object of the fields on one line; an ARC answer is a text of JSON rows within it."""
     return json.dumps(values(answer))
 
 
 def values(answer: Answer) -> dict[str, str | int | float]:
-    """The columns of an answer by name; seconds are rounded to microseconds."""
+    """List the columns of an answer by name; seconds are rounded to microseconds."""
     return {name: getattr(answer, name) for name in COLUMNS} | {"seconds": round(answer.seconds, 6)}
 
 
 def summary(statuses: Counter[Status], num_steps: int, seconds: float) -> str:
-    """All answers in one line."""
+    """Summarise all answers in one line."""
     num = statuses.total()
     counts = ", ".join(f"{statuses[status]} {status}" for status in Status if statuses[status])
     puzzles, steps = f"{num} puzzle{'s' * (num != 1)}", f"{num_steps} step{'s' * (num_steps != 1)}"
@@ -209,7 +209,7 @@ class SolveOptions:
                 raise ValueError(f"{name} {value}: must be positive")
 
     def limits(self, task: Task, num_searches: int) -> Limits:
-        """The limits of each of a puzzle's searches."""
+        """Divide the limits among a puzzle's searches."""
         budget, can_guess = max(1, self.budget // num_searches), task.allows is not None
         first = min(budget, self.max_steps or (FIRST_STEPS if can_guess else ONLY_STEPS))
         guesses = (budget - first) // GUESS_STEPS if can_guess else 0
@@ -332,13 +332,13 @@ def _without_network(question: Question, status: Status, remark: str) -> Answer:
 
 
 def _with_layout(question: Question, remark: str) -> str:
-    """A remark that also names what the size of the grid leaves open, such as the boxes of a 6×6 Sudoku."""
+    """Add to a remark what the size of the grid leaves open, such as the boxes of a 6×6 Sudoku."""
     layout = "" if question.task == ARC else grid_task(question.task).layout(question.side)
     return "; ".join(filter(None, [remark, layout]))
 
 
 def has_no_clue(question: Question) -> bool:
-    """True for a grid in which nothing distinguishes the symbols, because a permutation may exchange them."""
+    """Return True for a grid in which nothing distinguishes the symbols, because a permutation may exchange them."""
     record = grid_task(question.task)
     return record.has_permutations and bool((question.cells == record.blank).all())
 
@@ -346,7 +346,7 @@ def has_no_clue(question: Question) -> bool:
 def _exactly(
     question: Question, record: GridTask, hints: Mapping[int, int], answer: Answer, options: SolveOptions
 ) -> Answer:
-    """The exact solver's answer if the user asks for it; else the network's with the offer, if there is a solver."""
+    """Answer by the exact solver if the user asks for it; else offer it, if there is one."""
     if record.solutions is None:
         return answer
     if not options.is_exact:
@@ -372,11 +372,11 @@ class GridPuzzles:
         self.record, self.task, self.side, self.questions = record, loaded.settings.task, side, questions
 
     def searches(self, number: int) -> Iterator[Search]:
-        """The one search."""
+        """Yield the one search."""
         yield Search(number, self.questions[number].cells.reshape(-1))
 
     def best(self, number: int, done: Sequence[Search]) -> tuple[Search, Cells, str]:
-        """The search, its answer and a remark.
+        """Return the search, its answer and a remark.
 
         Padding in the answer becomes a blank cell; in a task without a blank, it becomes the question's token.
         """
@@ -389,7 +389,7 @@ class GridPuzzles:
         return found, tokens.reshape(self.side, self.side), remark
 
     def hints(self, network: Search) -> dict[int, int]:
-        """The symbols of which the network is certain, by cell."""
+        """Collect the symbols of which the network is certain, by cell."""
         assert network.answer is not None and network.certainty is not None
         is_hint = self.record.is_open(network.question[None])[0] & (network.certainty >= CONFIDENT)
         return {cell: int(network.answer[cell]) for cell in np.flatnonzero(is_hint).tolist()}
@@ -409,13 +409,13 @@ class ArcTestInputs:
         self.num_searches = min(MOST_VOTES, self.evaluation.num_votes)  # of a test input
 
     def searches(self, number: int) -> Iterator[Search]:
-        """A search for each variant, with its task type."""
+        """Yield a search for each variant, with its task type."""
         batch = self.evaluation.gather(self.first_row[number], self.num_searches)
         for tokens, task_type in zip(batch.questions, batch.task_types.tolist(), strict=True):
             yield Search(number, tokens, task_type)
 
     def best(self, number: int, done: Sequence[Search]) -> tuple[Search, Cells, str]:
-        """The first search whose grid won the vote, as evaluation counts it (`serrm.scoring.tally`)."""
+        """Find the first search whose grid won the vote, as evaluation counts it (`serrm.scoring.tally`)."""
         originals = [self._as_given(number, found) for found in done]
         # Without guesses the last prediction is the answer.
         grids = [decode(found.history[-1], self.side) for found in originals]
@@ -429,7 +429,7 @@ class ArcTestInputs:
         return originals[first], grids[first], remark
 
     def _as_given(self, number: int, found: Search) -> Search:
-        """A search with its predictions in the frame of the puzzle as it was given."""
+        """Undo the variant in the predictions of a search."""
         # Task types are numbered puzzle · num_variants + variant.
         row = self.first_row[number] + found.task_type % self.evaluation.num_variants
         grids = [self.evaluation.undo(row, prediction[None])[0] for prediction in found.history]
@@ -438,7 +438,7 @@ class ArcTestInputs:
 
 
 def arc_refusal(loaded: LoadedModel, question: Question) -> str | None:
-    """Reason why a checkpoint cannot answer the test input of an ARC puzzle; None if it can."""
+    """Name the reason why a checkpoint cannot answer the test input of an ARC puzzle; None if it can."""
     names, side = loaded.config.puzzles, loaded.config.side
     if not names or loaded.model.task_types is None:
         return "the checkpoint does not list the ARC puzzles it was trained on"
@@ -453,7 +453,7 @@ def arc_refusal(loaded: LoadedModel, question: Question) -> str | None:
 
 
 def arc_evaluation(loaded: LoadedModel, questions: Sequence[Question]) -> ArcEvaluation:
-    """The test inputs of ARC puzzles in all variants that a model was trained on; unknown answers are empty."""
+    """Take the test inputs of ARC puzzles in all variants that a model was trained on; unknown answers are empty."""
     run, side, names = loaded.settings, loaded.config.side, loaded.config.puzzles
     num_variants = run.arrays.num_augmentations + 1  # with the puzzle itself
     index = np.zeros((len(names), num_variants, VARIANT_LENGTH), dtype=np.uint8)
