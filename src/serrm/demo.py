@@ -195,8 +195,8 @@ def board(question: Question, frame: Frame | None = None) -> str:
 def blend(certainty: float) -> str:
     """Colour a cell by its largest probability: orange at 1/2 or less, blue at 1."""
     share = min(max(2 * certainty - 1, 0.0), 1.0)
-    parts = (round(share * sure + (1 - share) * unsure) for sure, unsure in zip(SURE, UNSURE, strict=True))
-    return "#" + "".join(f"{part:02X}" for part in parts)
+    channels = (round(share * sure + (1 - share) * unsure) for sure, unsure in zip(SURE, UNSURE, strict=True))
+    return "#" + "".join(f"{channel:02X}" for channel in channels)
 
 
 def show(text: str) -> tuple[Any, str, gr.Slider]:
@@ -252,12 +252,12 @@ def page() -> gr.Blocks:
         )
         frames = gr.State([])
         first = sample(next(iter(SAMPLES)))
-        drawn, hint, _ = show(first)
+        first_grid, hint, _ = show(first)
         with gr.Row():
             choices = {name: gr.Button(name, size="sm", min_width=90) for name in SAMPLES}
         with gr.Row():
             with gr.Column(scale=3, min_width=300):
-                grid = gr.HTML(drawn, js_on_load=script, css_template=style, elem_id="grid")
+                grid = gr.HTML(first_grid, js_on_load=script, css_template=style, elem_id="grid")
             with gr.Column(scale=2, min_width=300):
                 button = gr.Button("Solve", variant="primary", elem_id="solve")
                 caption = gr.Markdown(hint, elem_id="caption")

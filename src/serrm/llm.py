@@ -70,9 +70,11 @@ def ask(server: Server, puzzles: Mapping[str, Sequence[Puzzle]]) -> dict[str, An
 
     ValueError if a request fails before any has been answered: then the address, the model or the key is wrong.
     """
-    prompts = [prompt_for(puzzle.question) for part in puzzles.values() for puzzle in part]
+    prompts = [prompt_for(puzzle.question) for puzzle_set in puzzles.values() for puzzle in puzzle_set]
     replies = iter(asyncio.run(_ask_all(server, prompts)))
-    return {name: score(part, [next(replies) for _ in part]) for name, part in puzzles.items()}
+    return {
+        name: score(puzzle_set, [next(replies) for _ in puzzle_set]) for name, puzzle_set in puzzles.items()
+    }
 
 
 async def _ask_all(server: Server, prompts: Sequence[str]) -> list[str | None]:
@@ -164,12 +166,12 @@ def find_grid(text: str, side: int) -> UInt8[np.ndarray, " I"] | None:
     grid: list[int] | None = None
     values: list[int] = []
     for line in text.rpartition("</think>")[2].partition("<think>")[0].splitlines():
-        parts = _SEPARATORS.sub(" ", line).split()
-        if not parts:
+        numbers = _SEPARATORS.sub(" ", line).split()
+        if not numbers:
             continue
         if side <= 9:
-            parts = list("".join(parts))
-        row = [int(word) if word.isdecimal() else 0 for word in parts]
+            numbers = list("".join(numbers))
+        row = [int(word) if word.isdecimal() else 0 for word in numbers]
         is_row = len(row) in (side, side**2) and all(1 <= value <= side for value in row)
         values = [*values, *row] if is_row else []
         if len(values) >= side**2:

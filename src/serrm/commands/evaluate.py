@@ -48,19 +48,21 @@ def evaluate(
     keep_memory()
     if target is not None:
         target.absolute().parent.mkdir(parents=True, exist_ok=True)
-    chosen = choose_device(device)
-    scores = score_file(existing_folder_of(checkpoint), puzzles, steps, chosen, precision.value, batch_size)
+    torch_device = choose_device(device)
+    scores = score_file(
+        existing_folder_of(checkpoint), puzzles, steps, torch_device, precision.value, batch_size
+    )
     if target is not None:
         write_output(target, json.dumps(scores, indent=2) + "\n")
     sets: dict[str, dict[str, Any]] = scores["sets"]
-    scored = {
+    score_names = {
         name for entry in sets.values() for values in entry.get("steps", {}).values() for name in values
     }
     metrics = {
         name: metric
         for task in TASKS
         for name, metric in metrics_of(task).items()
-        if name in scored and metric.is_listed
+        if name in score_names and metric.is_listed
     }
     headings = [f"{metric.short} {metric.statistic.sign}".rstrip() for metric in metrics.values()]
     lines = table("set", "puzzles", "steps", *headings)

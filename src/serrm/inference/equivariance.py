@@ -52,8 +52,8 @@ def equivariance(
 
     def permuted_vectors(_: int, batch: Examples) -> Float[Tensor, "B W"] | None:
         rows = model.task_vectors(torch.from_numpy(batch.task_types).to(model.initial.device))
-        moved = torch.from_numpy(permutation).long().to(model.initial.device)
-        return None if rows is None else model.embedding.permuted(rows, moved)
+        tokens = torch.from_numpy(permutation).long().to(model.initial.device)
+        return None if rows is None else model.embedding.permuted(rows, tokens)
 
     num = min(num, questions.num_examples)
     # Streams stand for their first `num` questions (`Questions`).
@@ -61,8 +61,8 @@ def equivariance(
     plain = _predict_alone(predictor, stream)
     after = _predict_alone(predictor, replace(stream, gather=permuted), permuted_vectors)
     is_identical = (permutation[plain] == after).all(axis=1)
-    shown = int(np.argmin(is_identical))
-    question = questions.gather(shown, 1).questions[0]
+    index = int(np.argmin(is_identical))
+    question = questions.gather(index, 1).questions[0]
     return Equivariance(
         num_pairs=num,
         num_identical=int(is_identical.sum()),
@@ -71,9 +71,9 @@ def equivariance(
             side=questions.side,
             permutation=permutation.tolist(),
             question=question.tolist(),
-            prediction=plain[shown].tolist(),
+            prediction=plain[index].tolist(),
             permuted_question=permutation[question].tolist(),
-            permuted_prediction=after[shown].tolist(),
+            permuted_prediction=after[index].tolist(),
         ),
     )
 

@@ -172,8 +172,8 @@ def supervision_step(
     num = len(tokens)
     is_compiled = runs_compiled(model, state[0].dtype)
     if num < batch_rows and is_compiled:
-        state, tokens = tuple(filled_up(part, batch_rows) for part in state), filled_up(tokens, batch_rows)
-        task_vectors = None if task_vectors is None else filled_up(task_vectors, batch_rows)
+        state, tokens = tuple(fill_up(part, batch_rows) for part in state), fill_up(tokens, batch_rows)
+        task_vectors = None if task_vectors is None else fill_up(task_vectors, batch_rows)
     reuse_memory(model)
     output: StepOutput = model(state, tokens, task_vectors)
     halting = None if output.halting is None else output.halting[:num]
@@ -194,7 +194,7 @@ def confidences(logits: Float[Tensor, "B I K"], loss: LossSettings) -> Float[Ten
     return loss.certainty(logits).amin(-1)
 
 
-def filled_up(batch: Shaped[Tensor, "n ..."], rows: int) -> Shaped[Tensor, "rows ..."]:
+def fill_up(batch: Shaped[Tensor, "n ..."], rows: int) -> Shaped[Tensor, "rows ..."]:
     """Fill a batch up to `rows` with copies of its first row."""
     missing = rows - len(batch)
     return torch.cat([batch, batch[:1].expand(missing, *batch.shape[1:])])

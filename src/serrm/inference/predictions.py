@@ -17,7 +17,7 @@ from serrm.models.q_head import HALT, rounded_sigmoid
 from serrm.puzzles.task import GridTask
 from serrm.puzzles.tasks import grid_task
 from serrm.scoring.metrics import Batch
-from serrm.scoring.predictions import PREDICTIONS, Rows, SetPredictions, joined, write_predictions
+from serrm.scoring.predictions import PREDICTIONS, Rows, SetPredictions, join_rows, write_predictions
 from serrm.training.settings import RunSettings
 
 SUBMISSION: Final = "submission.json"
@@ -57,7 +57,8 @@ def predict_set(
             blocks[predicted.step, start + predicted.start] = rows
     blocks = predictor.processes.merge(blocks, or_)
     after = {
-        step: joined([blocks[key] for key in sorted(blocks) if key[0] == step]) for step in num_puzzles_after
+        step: join_rows([blocks[key] for key in sorted(blocks) if key[0] == step])
+        for step in num_puzzles_after
     }
     names = [f"{puzzles.name} puzzle {number + 1}" for number in range(len(puzzles))]
     return SetPredictions(

@@ -12,8 +12,8 @@ def score_line(run: Evaluation, seconds: float) -> str:
     """
     if not run.main_set:
         return f"{run.name}: no scored set, {duration(seconds)}"
-    part = run.scored[run.main_set]
-    scores, metric = part.steps[part.headline_steps], run.main_metric
+    scored_set = run.scored[run.main_set]
+    scores, metric = scored_set.steps[scored_set.headline_steps], run.main_metric
     statistic = metrics_of(run.task)[metric].statistic
     ends = interval(metric, statistic, scores)
     value, low, high = (statistic.factor * number for number in (scores[metric], *ends))

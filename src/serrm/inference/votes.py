@@ -45,7 +45,7 @@ def score_arc(
         tallies = count_votes(predictor, questions, run.evaluate.steps, task_type=task_type, seed=run.seed)
         if task_type == "right":
             predictions.submission = dict(submission(tallies[max(tallies)]))
-            predictions.sets.append(voted(questions, tallies))
+            predictions.sets.append(vote_winners(questions, tallies))
         sets[name] = scored_set_of(questions, tallies, task_type, run.evaluate.steps_of_headline)
     return sets
 
@@ -71,15 +71,15 @@ def scored_set_of(
     )
 
 
-def voted(questions: ArcEvaluation, tallies: Tallies) -> SetPredictions:
+def vote_winners(questions: ArcEvaluation, tallies: Tallies) -> SetPredictions:
     """Take the answer to every test input that has most votes, after each number of steps."""
     inputs = [questions.inputs(number * questions.num_votes, 1)[0] for number in range(len(questions.arrays))]
-    places = {name: place for place, name in enumerate(questions.answers())}
+    indices = {name: index for index, name in enumerate(questions.answers())}
 
     def rows(tally: ArcTally) -> Rows:
-        best = [tally.best(*of_input) for of_input in inputs]
+        best = [tally.best(*test_input) for test_input in inputs]
         return Rows(
-            solved=np.array([tally.is_solved(*of_input, NUM_ANSWERS_ALLOWED) for of_input in inputs]),
+            solved=np.array([tally.is_solved(*test_input, NUM_ANSWERS_ALLOWED) for test_input in inputs]),
             right=None,
             blank=None,
             confidence=np.array([confidence for _, confidence in best], dtype=np.float32),
@@ -94,7 +94,7 @@ def voted(questions: ArcEvaluation, tallies: Tallies) -> SetPredictions:
         [f"{puzzle}, test {test + 1}" for puzzle, test in inputs],
         np.asarray(questions.arrays.questions),
         np.asarray(questions.arrays.answers),
-        {kind: [names[places[puzzle]] for puzzle, _ in inputs] for kind, names in groups.items()},
+        {kind: [names[indices[puzzle]] for puzzle, _ in inputs] for kind, names in groups.items()},
         {step: rows(tally) for step, tally in tallies.items()},
     )
 
@@ -128,10 +128,10 @@ def count_votes(
         confidences = predict.confidences(predicted.logits, loss).tolist()
         for (puzzle, test), grid, confidence in zip(inputs, grids, confidences, strict=True):
             tallies[predicted.step].add(puzzle, test, grid, confidence)
-    return predictor.processes.merge(tallies, pooled)
+    return predictor.processes.merge(tallies, add_votes)
 
 
-def pooled(first: Tallies, other: Tallies) -> Tallies:
+def add_votes(first: Tallies, other: Tallies) -> Tallies:
     """Add the votes of another process to those of the first."""
     for step, tally in first.items():
         tally.include(other[step])

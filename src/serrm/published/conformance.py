@@ -139,8 +139,8 @@ def settings_of(config: Mapping[str, Any]) -> ModelSettings:
         }
     else:  # the published RoPE2D rotates the wrong positions behind a prefix
         values["positions"] = {"rope2d": "rope2d_shifted"}.get(values["positions"], values["positions"])
-        filled = math.ceil(config["puzzle_emb_ndim"] / config["hidden_size"])  # by the task embedding
-        values["prefix"] = config.get("puzzle_emb_len") or filled
+        num_filled = math.ceil(config["puzzle_emb_ndim"] / config["hidden_size"])  # by the task embedding
+        values["prefix"] = config.get("puzzle_emb_len") or num_filled
     if config["model"] == "trm":
         values["mixer"] = "mlp" if config["mlp_t"] else "attention"
     return parse(FAMILIES[config["model"]], values, "config")

@@ -156,19 +156,21 @@ def published_layout(settings: ModelSettings, state: Mapping[str, Tensor]) -> di
     for setting, published in published_values.items():
         if (value := getattr(settings, setting)) not in published:
             raise ValueError(f"{setting}: {value} has no counterpart in the published code")
-    parts: dict[str, PublishedWeight] = {}
-    for name, value in state.items():
-        if match := LAYER.fullmatch(name):
-            parts[_layer_key(settings, *match.groups())] = PublishedWeight(name, ALL, tuple(value.shape))
+
+    def whole(name: str) -> PublishedWeight:
+        return PublishedWeight(name, ALL, tuple(state[name].shape))
+
+    matches = [match for name in state if (match := LAYER.fullmatch(name))]
+    layout = {_layer_key(settings, *match.groups()): whole(match.string) for match in matches}
     if TABLE in state:
-        parts[TASK_TYPES] = PublishedWeight(TABLE, ALL, tuple(state[TABLE].shape))
+        layout[TASK_TYPES] = whole(TABLE)
     if isinstance(settings, SequenceSettings):
-        parts |= {key: PublishedWeight(name, ALL, tuple(state[name].shape)) for name, key in SEQUENCE.items()}
+        layout |= {key: whole(name) for name, key in SEQUENCE.items()}
         for row, key in enumerate(("L_init", "H_init")):
-            parts[key] = PublishedWeight("initial", slice(row, row + 1), (settings.width,))
-        return parts
-    parts["Z_init"] = PublishedWeight("initial", ALL, (settings.width,))
-    parts["lm_head.weight"] = PublishedWeight("readout.weight", ALL, tuple(state["readout.weight"].shape))
+            layout[key] = PublishedWeight("initial", slice(row, row + 1), (settings.width,))
+        return layout
+    layout["Z_init"] = PublishedWeight("initial", ALL, (settings.width,))
+    layout["lm_head.weight"] = whole("readout.weight")
     for name, num, special, usual, untied in (
         ("symbols", 1, "embed_special_tokens", "embed_symbol_tokens", "embed_symbols"),
         ("registers", settings.registers, "add_tokens_special", "add_tokens", "add_tokens"),
@@ -182,8 +184,8 @@ def published_layout(settings: ModelSettings, state: Mapping[str, Tensor]) -> di
         for key, rows in (split if settings.symbols == "tied" else {untied: slice(0, num_rows)}).items():
             if num:
                 shape = (1, rows.stop - rows.start, num, settings.width)
-                parts[key] = PublishedWeight(f"embedding.{name}", rows, shape)
-    return parts
+                layout[key] = PublishedWeight(f"embedding.{name}", rows, shape)
+    return layout
 
 
 def _layer_key(settings: ModelSettings, network: str, layer: str, index: str, weight: str) -> str:
@@ -192,12 +194,12 @@ def _layer_key(settings: ModelSettings, network: str, layer: str, index: str, we
     return f"{NETWORKS[network]}.layers.{layer}.{sublayers[int(index)]}.{WEIGHTS[weight]}.weight"
 
 
-def to_published(parts: Mapping[str, PublishedWeight], weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def to_published(layout: Mapping[str, PublishedWeight], weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Write our weights, or some of their gradients, under the published keys and in the published shapes."""
     return {
-        key: weights[part.name][part.rows].reshape(part.shape)
-        for key, part in parts.items()
-        if part.name in weights
+        key: weights[weight.name][weight.rows].reshape(weight.shape)
+        for key, weight in layout.items()
+        if weight.name in weights
     }
 
 
@@ -211,24 +213,24 @@ def published_model(
     """
     model = settings.build(ModelSizes(num_symbols, num_positions), None)
     state = {name: value.clone() for name, value in model.state_dict().items()}
-    parts = published_layout(settings, state)
+    layout = published_layout(settings, state)
     published = {short_key(key): value for key, value in weights.items()}
-    if unknown := sorted(published.keys() - parts.keys()):
+    if unknown := sorted(published.keys() - layout.keys()):
         raise ValueError(f"{unknown[0]}: this model has no such weight")
-    if TASK_TYPES in parts and TASK_TYPES not in published:
+    if TASK_TYPES in layout and TASK_TYPES not in published:
         log.warning("no task-type embeddings in the file; zeros take their place")
-        del parts[TASK_TYPES]
-    for key, part in parts.items():
+        del layout[TASK_TYPES]
+    for key, weight in layout.items():
         if key not in published:
             raise ValueError(f"{key}: missing")
         shape = published[key].shape
-        expected = part.shape if key != TASK_TYPES else (max(1, *shape[:1]), *part.shape[1:])
+        expected = weight.shape if key != TASK_TYPES else (max(1, *shape[:1]), *weight.shape[1:])
         if shape != expected:
             raise ValueError(f"{key}: expected the shape {expected}, got {tuple(shape)}")
         if key == TASK_TYPES:
             state[TABLE] = published[key].float()
         else:
-            rows = state[part.name][part.rows]
+            rows = state[weight.name][weight.rows]
             rows.copy_(published[key].reshape(rows.shape))
     model.task_types = state.get(TABLE)  # it may have another number of rows
     model.load_state_dict(state)

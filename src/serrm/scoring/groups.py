@@ -65,11 +65,11 @@ def _group_score(
     outcomes: Float[np.ndarray, " N"], units: Sequence[str], members: Iterable[int]
 ) -> GroupScore:
     members = list(members)
-    values, of_members = outcomes[members], [units[number] for number in members]
-    low, high = clustered_wilson(values, of_members)
+    values, member_units = outcomes[members], [units[number] for number in members]
+    low, high = clustered_wilson(values, member_units)
     return GroupScore(
         num_puzzles=len(members),
-        num_units=len(set(of_members)),
+        num_units=len(set(member_units)),
         num_solved=round(float(values.sum()), 6),
         low=low,
         high=high,

@@ -51,7 +51,7 @@ class SetPredictions(NamedTuple):
     after: Mapping[int, Rows]
 
 
-def joined(blocks: Sequence[Rows]) -> Rows:
+def join_rows(blocks: Sequence[Rows]) -> Rows:
     """Join the rows of blocks of puzzles."""
     columns: list[Any] = [*zip(*blocks, strict=True)]
     whole: list[Any] = [None if column[0] is None else np.concatenate(column) for column in columns]

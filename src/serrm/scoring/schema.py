@@ -259,17 +259,17 @@ class Evaluation(_Record):
     @property
     def scored(self) -> dict[str, ScoredSet]:
         """The sets with scores by steps."""
-        return {name: part for name, part in self.sets.items() if isinstance(part, ScoredSet)}
+        return {name: entry for name, entry in self.sets.items() if isinstance(entry, ScoredSet)}
 
     @property
     def refused(self) -> dict[str, RefusedSet]:
         """The sets whose size the model cannot take."""
-        return {name: part for name, part in self.sets.items() if isinstance(part, RefusedSet)}
+        return {name: entry for name, entry in self.sets.items() if isinstance(entry, RefusedSet)}
 
     @property
     def own_sets(self) -> list[str]:
         """The names of the data set's own test sets, without those of users' files."""
-        return [name for name, part in self.sets.items() if part.of_file is None]
+        return [name for name, entry in self.sets.items() if entry.of_file is None]
 
     @property
     def main_set(self) -> str:

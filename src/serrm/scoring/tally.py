@@ -173,8 +173,8 @@ class ArcTally:
 
 def _credits(ranks: Mapping[str, Sequence[int | None]], k: int) -> dict[str, float]:
     return {
-        puzzle: sum(rank is not None and rank < k for rank in of_puzzle) / len(of_puzzle)
-        for puzzle, of_puzzle in ranks.items()
+        puzzle: sum(rank is not None and rank < k for rank in puzzle_ranks) / len(puzzle_ranks)
+        for puzzle, puzzle_ranks in ranks.items()
     }
 
 

@@ -61,9 +61,9 @@ def score_file(
         raise ValueError(
             f"{device} has too little memory for {predictor.batch_size} puzzles at once; lower the batch size"
         ) from error
-    refused = {scores.reason for scores in sets.values() if isinstance(scores, RefusedSet)}
+    reasons = {scores.reason for scores in sets.values() if isinstance(scores, RefusedSet)}
     if not any(isinstance(scores, ScoredSet) for scores in sets.values()):
-        raise ValueError(f"{puzzles}: nothing to score: {'; '.join(sorted(refused))}")
+        raise ValueError(f"{puzzles}: nothing to score: {'; '.join(sorted(reasons))}")
     return {
         "checkpoint": str(checkpoint),
         "puzzles": str(puzzles),
@@ -76,16 +76,16 @@ def score_file(
 
 def _score_votes(predictor: Predictor, questions: Sequence[Question], depths: Sequence[int]) -> ScoredSet:
     """Compute pass@k over ARC puzzles, by their test inputs that have an answer and fit."""
-    kept, reasons = list[Question](), set[str]()
+    answerable, reasons = list[Question](), set[str]()
     for question in questions:
         reason = arc_refusal(predictor.loaded, question) or ("no answer" if question.answer is None else "")
         if reason:
             reasons.add(reason)
         else:
-            kept.append(question)
-    if not kept:
+            answerable.append(question)
+    if not answerable:
         raise ValueError(f"nothing to score: {min(reasons)}")
-    evaluation = arc_evaluation(predictor.loaded, kept)
+    evaluation = arc_evaluation(predictor.loaded, answerable)
     return scored_set_of(evaluation, count_votes(predictor, evaluation, depths))
 
 

@@ -282,15 +282,15 @@ def _solve_size(
     else:
         rows = puzzles_at_once(side, options.batch_size, num_symbols)
     limits = options.limits(record, puzzles.num_searches)
-    searches = (one for number in solvable for one in puzzles.searches(number))
+    unsolved = (puzzle for number in solvable for puzzle in puzzles.searches(number))
     finished: dict[int, list[Search]] = {number: [] for number in solvable}
     try:
         loss = loaded.settings.train.loss  # it defines the probabilities by which the search guesses
-        for found in search(loaded.model, searches, num_symbols, record, limits, rows, loss, dtype):
-            number, done = found.key, finished[found.key]
-            done.append(found)
-            if len(done) == puzzles.num_searches:
-                yield number, _answer(puzzles, number, solvable[number], done, options)
+        for puzzle in search(loaded.model, unsolved, num_symbols, record, limits, rows, loss, dtype):
+            number, searches = puzzle.key, finished[puzzle.key]
+            searches.append(puzzle)
+            if len(searches) == puzzles.num_searches:
+                yield number, _answer(puzzles, number, solvable[number], searches, options)
     except torch.OutOfMemoryError as error:
         raise ValueError(
             f"{device} has too little memory for {rows} puzzles at once; lower the batch size"
@@ -301,11 +301,11 @@ def _answer(
     puzzles: "GridPuzzles | ArcTestInputs",
     number: int,
     question: Question,
-    done: Sequence[Search],
+    searches: Sequence[Search],
     options: SolveOptions,
 ) -> Answer:
     start = time.perf_counter()
-    best, cells, remark = puzzles.best(number, done)
+    best, cells, remark = puzzles.best(number, searches)
     status = Status.VERIFIED if best.is_verified else Status.UNVERIFIED
     trace = Trace(puzzles.task, puzzles.side, best.question, best.history) if options.has_trace else None
     answer = Answer(
@@ -321,9 +321,13 @@ def _answer(
     )
     if isinstance(puzzles, GridPuzzles) and not best.is_verified:
         answer = _exactly(question, puzzles.record, puzzles.hints(best), answer, options)
-    seconds = sum(found.seconds for found in done) + time.perf_counter() - start
-    steps, attempts = (sum(getattr(found, name) for found in done) for name in ("steps", "attempts"))
-    return replace(answer, steps=steps, attempts=attempts, seconds=seconds)
+    seconds = sum(puzzle.seconds for puzzle in searches) + time.perf_counter() - start
+    return replace(
+        answer,
+        steps=sum(puzzle.steps for puzzle in searches),
+        attempts=sum(puzzle.attempts for puzzle in searches),
+        seconds=seconds,
+    )
 
 
 def _without_network(question: Question, status: Status, remark: str) -> Answer:
@@ -375,18 +379,18 @@ class GridPuzzles:
         """Yield the one search."""
         yield Search(number, self.questions[number].cells.reshape(-1))
 
-    def best(self, number: int, done: Sequence[Search]) -> tuple[Search, Cells, str]:
+    def best(self, number: int, searches: Sequence[Search]) -> tuple[Search, Cells, str]:
         """Return the search, its answer and a remark.
 
         Padding in the answer becomes a blank cell; in a task without a blank, it becomes the question's token.
         """
-        (found,), question = done, self.questions[number]
-        assert found.answer is not None
+        (puzzle,), question = searches, self.questions[number]
+        assert puzzle.answer is not None
         cells = question.cells.reshape(-1)
         unfilled = cells if self.record.blank is None else np.uint8(self.record.blank)
-        tokens = np.where(found.answer == 0, unfilled, found.answer)
-        remark = self.record.caveat(cells) if found.is_verified else ""
-        return found, tokens.reshape(self.side, self.side), remark
+        tokens = np.where(puzzle.answer == 0, unfilled, puzzle.answer)
+        remark = self.record.caveat(cells) if puzzle.is_verified else ""
+        return puzzle, tokens.reshape(self.side, self.side), remark
 
     def hints(self, network: Search) -> dict[int, int]:
         """Collect the symbols of which the network is certain, by cell."""
@@ -414,27 +418,27 @@ class ArcTestInputs:
         for tokens, task_type in zip(batch.questions, batch.task_types.tolist(), strict=True):
             yield Search(number, tokens, task_type)
 
-    def best(self, number: int, done: Sequence[Search]) -> tuple[Search, Cells, str]:
+    def best(self, number: int, searches: Sequence[Search]) -> tuple[Search, Cells, str]:
         """Find the first search whose grid won the vote, as evaluation counts it (`serrm.scoring.tally`)."""
-        originals = [self._as_given(number, found) for found in done]
+        originals = [self._as_given(number, puzzle) for puzzle in searches]
         # Without guesses the last prediction is the answer.
-        grids = [decode(found.history[-1], self.side) for found in originals]
+        grids = [decode(puzzle.history[-1], self.side) for puzzle in originals]
         pools: dict[Key, Pool] = {}
-        for grid, found in zip(grids, originals, strict=True):
-            assert found.certainty is not None
-            add_vote(pools, grid, float(found.certainty.min()))
+        for grid, puzzle in zip(grids, originals, strict=True):
+            assert puzzle.certainty is not None
+            add_vote(pools, grid, float(puzzle.certainty.min()))
         winner = ranked(pools)[0]
         first = [grid_key(grid) for grid in grids].index(winner)
-        remark = f"{pools[winner].num_votes} of {len(done)} variants agree"
+        remark = f"{pools[winner].num_votes} of {len(searches)} variants agree"
         return originals[first], grids[first], remark
 
-    def _as_given(self, number: int, found: Search) -> Search:
+    def _as_given(self, number: int, puzzle: Search) -> Search:
         """Undo the variant in the predictions of a search."""
         # Task types are numbered puzzle · num_variants + variant.
-        row = self.first_row[number] + found.task_type % self.evaluation.num_variants
-        grids = [self.evaluation.undo(row, prediction[None])[0] for prediction in found.history]
+        row = self.first_row[number] + puzzle.task_type % self.evaluation.num_variants
+        grids = [self.evaluation.undo(row, prediction[None])[0] for prediction in puzzle.history]
         question = encode(self.questions[number].cells, self.side)
-        return replace(found, question=question, history=[encode(grid, self.side) for grid in grids])
+        return replace(puzzle, question=question, history=[encode(grid, self.side) for grid in grids])
 
 
 def arc_refusal(loaded: LoadedModel, question: Question) -> str | None:
