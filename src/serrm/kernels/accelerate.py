@@ -1,9 +1,9 @@
 """Faster forms of a model's networks, equal up to rounding: native kernels on CPUs; torch.compile and Triton on GPUs.
 
 `accelerate` replaces each network's `forward`. It also wraps the model's, so that linear maps and SiLUs which no kernel
-runs (readouts, an MLP-mixer) are reproducible (`serrm.kernels.products`). Nothing in models/ depends on it. A compiled
-network has one variant for every shape of its state in evaluation, and two in training, without gradient and
-with; networks of the same structure share them, whatever their weights.
+runs (readouts, an MLP-mixer) are reproducible (`serrm.kernels.products`). Nothing in models/ depends on it. A network
+is compiled once for every shape of its state in evaluation, and twice in training, with and without gradient; networks
+of the same structure share the compiled code, whatever their weights.
 """
 
 from collections.abc import Callable
@@ -24,9 +24,9 @@ from serrm.models.layers import attend as plain_attend
 from serrm.models.recurrence import Network, RecurrentModel, State, StepOutput
 
 Apply = Callable[[Tensor, Tensor, Rotation | None], Tensor]  # (state, injection, rotation) → new state
-# Of all compiled networks of a process together. PyTorch's own limit is 8, beyond which it raises an error.
-MOST_VARIANTS = 64
-NATIVE, PYTORCH = "native kernels", "PyTorch"  # what runs the parts of a model
+# The limit for all compiled networks of a process together. PyTorch's default is 8, beyond which it raises an error.
+MAX_COMPILATIONS = 64
+NATIVE, PYTORCH = "native kernels", "PyTorch"  # names of what runs a network
 # No kernel is chosen by timing where the choice changes numbers, so that equal machines give equal numbers.
 OPTIONS: dict[str, str | int | bool | Callable[..., Any]] = {"deterministic": True}
 
@@ -41,7 +41,7 @@ class FastModel:
         self.model = model
 
     def __call__(self, state: State, *args: Any, **kwargs: Any) -> StepOutput:
-        """A supervision step."""
+        """Take a supervision step."""
         model = self.model
         with Reproducible() if _replaces_products(model, state[0]) else nullcontext():
             return type(model).forward(model, state, *args, **kwargs)
@@ -67,11 +67,11 @@ class FastNetwork:
         return vars(self) | {"compiled": None, "native": None}
 
     def runs_native(self, like: Tensor) -> bool:
-        """True if native kernels run the network on states such as `like`; packs no weights."""
+        """Return True if native kernels run the network on states such as `like`; packs no weights."""
         return self.allows_native and fits(self.network, like)
 
     def runs_triton(self, like: Tensor) -> bool:
-        """True if Triton kernels run sublayers of the network on states such as `like`."""
+        """Return True if Triton kernels run sublayers of the network on states such as `like`."""
         return self.allows_triton and not self.runs_native(like) and fits_triton(self.network, like)
 
     def begin_step(self, like: Tensor) -> None:
@@ -81,11 +81,11 @@ class FastNetwork:
             self.has_triton, self.compiled = runs_triton, None
 
     def __call__(self, x: Features, injection: Features, rotation: Rotation | None) -> Features:
-        """One application of the network."""
+        """Apply the network once."""
         return (self.native or self._plain())(x, injection, rotation)
 
     def _plain(self) -> Apply:
-        """The network on PyTorch, compiled at its first use."""
+        """Return the network on PyTorch, compiled at its first use."""
         if self.compiled is not None:
             return self.compiled
         plain: Apply = MethodType(type(self.network).forward, self.network)
@@ -127,18 +127,18 @@ def accelerate(
 
 
 def may_run_native(model: RecurrentModel) -> bool:
-    """True for a model that was accelerated with native kernels allowed."""
+    """Return True for a model that was accelerated with native kernels allowed."""
     return any(network.allows_native for network in _fast_networks(model))
 
 
 def runs_compiled(model: RecurrentModel, dtype: torch.dtype) -> bool:
-    """True if a compiled network runs on states of this dtype; native kernels come first."""
+    """Return True if a compiled network runs on states of this dtype; native kernels come first."""
     like = model.initial.to(dtype)
     return any(network.compiles and not network.runs_native(like) for network in _fast_networks(model))
 
 
 def runs_triton(model: RecurrentModel, dtype: torch.dtype) -> bool:
-    """True if Triton kernels run sublayers on states of this dtype."""
+    """Return True if Triton kernels run sublayers on states of this dtype."""
     like = model.initial.to(dtype)
     return any(network.runs_triton(like) for network in _fast_networks(model))
 
@@ -153,31 +153,31 @@ def reuse_memory(model: RecurrentModel) -> None:
 
 
 def implementations(model: RecurrentModel, dtype: torch.dtype) -> set[str]:
-    """NATIVE, PYTORCH or both: what runs a model that is not compiled, on states of this dtype."""
+    """List what runs a model that is not compiled, on states of this dtype: NATIVE, PYTORCH or both."""
     like, networks = model.initial.to(dtype), _fast_networks(model)
-    used = {NATIVE if network.runs_native(like) else PYTORCH for network in networks}
+    names = {NATIVE if network.runs_native(like) else PYTORCH for network in networks}
     if networks and _replaces_products(model, like):  # then the kernels' product runs all linear maps
-        used.add(NATIVE)
-    return used or {PYTORCH}
+        names.add(NATIVE)
+    return names or {PYTORCH}
 
 
 def has_dropout(network: nn.Module) -> bool:
-    """True if a part of the network has a probability of dropout above 0."""
+    """Return True if a layer of the network has a probability of dropout above 0."""
     return any(
-        (isinstance(part, nn.Dropout) and part.p > 0)
-        or (isinstance(rate := getattr(part, "dropout", None), float) and rate > 0)
-        for part in network.modules()
+        (isinstance(layer, nn.Dropout) and layer.p > 0)
+        or (isinstance(rate := getattr(layer, "dropout", None), float) and rate > 0)
+        for layer in network.modules()
     )
 
 
 def _replaces_products(model: RecurrentModel, like: Tensor) -> bool:
-    """True if linear maps and SiLUs that no kernel runs are replaced; torch.compile refuses to run meanwhile."""
+    """Return True if linear maps and SiLUs that no kernel runs are replaced; torch.compile refuses to run meanwhile."""
     is_allowed = all(network.allows_native for network in _fast_networks(model))
     return is_allowed and is_reproducible(like) and not runs_compiled(model, like.dtype)
 
 
 def _fast_networks(model: RecurrentModel) -> list[FastNetwork]:
-    """The accelerated networks; empty for a model that was not accelerated."""
+    """List the accelerated networks; empty for a model that was not accelerated."""
     forwards = [network.forward for network in model.networks.values()]
     return [forward for forward in forwards if isinstance(forward, FastNetwork)]
 
@@ -189,14 +189,14 @@ def _begin_step(model: nn.Module, args: tuple[Any, ...]) -> None:
 
 
 def _compiled(apply: Apply, has_graphs: bool) -> Apply:
-    """Compile a network, with CUDA graphs, each of which launches all its kernels at once, or without.
+    """Compile a network, if `has_graphs` with CUDA graphs, each of which launches all its kernels at once.
 
     Without them a small model waits for Python most of the time. With them, trainings with dropout sometimes gave other
     bits on an equal machine (docs/performance.md).
     """
     import torch._dynamo  # takes a second or more, so only when compiling
 
-    torch._dynamo.config.recompile_limit = max(torch._dynamo.config.recompile_limit, MOST_VARIANTS)
+    torch._dynamo.config.recompile_limit = max(torch._dynamo.config.recompile_limit, MAX_COMPILATIONS)
     options = {**OPTIONS, "triton.cudagraphs": has_graphs}
     compiled: Apply = torch.compile(apply, dynamic=False, fullgraph=True, options=options)
     return compiled

@@ -28,14 +28,14 @@ EXACT = f"float32, {NATIVE}"
 
 
 def has_fast_bfloat16(device: torch.device) -> bool:
-    """True if the hardware multiplies bfloat16 matrices."""
+    """Return True if the hardware multiplies bfloat16 matrices."""
     if device.type == "cuda":
         return bool(torch.cuda.is_bf16_supported(including_emulation=False))
     return has_avx512_bf16() or (torch.cpu._is_amx_tile_supported() and has_avx512())
 
 
 def supported(precision: str, device: torch.device) -> str:
-    """The given precision, or float32 with a warning if this machine lacks it."""
+    """Return the given precision, or float32 with a warning if this machine lacks it."""
     if precision == "bfloat16" and not has_fast_bfloat16(device):
         log.warning("%s has no bfloat16 arithmetic: using float32", device)
         return "float32"
@@ -43,7 +43,7 @@ def supported(precision: str, device: torch.device) -> str:
 
 
 def resolved_precision(precision: str, device: torch.device) -> str:
-    """The precision that a setting means on this machine: "auto" is the faster one, the same at every call."""
+    """Return the precision that a setting means on this machine: "auto" is the faster one, the same at every call."""
     if precision != "auto":
         return supported(precision, device)
     if device.type == "cpu":
@@ -54,9 +54,9 @@ def resolved_precision(precision: str, device: torch.device) -> str:
 def arithmetic(model: RecurrentModel, precision: str) -> str:
     """Describe the arithmetic of an accelerated model, on which results depend.
 
-    `EXACT` gives the same numbers on every CPU that has these kernels, so that says all; anything else comes with the
-    kind of device, its instruction set and, on a CPU, the number of threads. A model with a network that no kernel fits
-    runs on "PyTorch", or on "native kernels and PyTorch" if kernels compute a part of it.
+    `EXACT` gives the same numbers on every CPU that has these kernels, so it stands alone; any other arithmetic comes
+    with the kind of device, its instruction set and, on a CPU, the number of threads. A model with a network that no
+    kernel fits runs on "PyTorch", or on "native kernels and PyTorch" if kernels compute a part of it.
     """
     device, kind = model.initial.device, arithmetic_kind(model, precision)
     if device.type != "cpu":
@@ -79,10 +79,10 @@ def arithmetic_kind(model: RecurrentModel, precision: str) -> str:
         implementation = "torch.compile" if runs_compiled(model, dtype) else "PyTorch"
         kernels = " and Triton kernels" if runs_triton(model, dtype) else ""
         return f"{precision}, {implementation}{kernels}, {device.type}"
-    parts = implementations(model, dtype)
-    if parts == {NATIVE} and precision == "float32":
+    names = implementations(model, dtype)
+    if names == {NATIVE} and precision == "float32":
         return EXACT
-    return f"{precision}, {' and '.join(sorted(parts, reverse=True))}, cpu"
+    return f"{precision}, {' and '.join(sorted(names, reverse=True))}, cpu"
 
 
 def faster_precision() -> str:
@@ -102,7 +102,7 @@ def faster_precision() -> str:
 
 @torch.no_grad()
 def measure_rates() -> dict[str, float]:
-    """FLOP/s of one thread in products of each precision; both are timed in turn, and the best times count."""
+    """Measure one thread's FLOP/s in products of each precision, from the best times of turns that alternate."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

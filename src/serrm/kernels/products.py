@@ -15,37 +15,30 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from serrm.kernels.cpu.build import has_kernels, library
+from serrm.kernels.cpu.build import has_kernels, library, pointer
 from serrm.kernels.cpu.network import LANES
 
 
 def is_reproducible(like: Tensor) -> bool:
-    """True if products of tensors like this one give the same numbers on every processor."""
+    """Return True if products of tensors like this one give the same numbers on every processor."""
     return like.dtype == torch.float32 and like.device.type == "cpu" and has_kernels(like.dtype)
 
 
 def product(
     a: Float[Tensor, "m k"], b: Float[Tensor, "k n"], *, is_native: bool = True
 ) -> Float[Tensor, "m n"]:
-    """a·b, reproducible where `is_reproducible`; without gradient there. PyTorch's if not `is_native`."""
+    """Compute a·b by the kernel, without gradient, if `is_native` and where `is_reproducible`, else by PyTorch."""
     if not is_native or not is_reproducible(a) or b.dtype != a.dtype:
         return a @ b
     (num_rows, num_terms), num_columns = a.shape, b.shape[1]
     if num_rows * num_terms * num_columns == 0:
         return a.new_zeros(num_rows, num_columns)
-    # The arguments in C++: a with the strides of its rows and columns and the number of rows; b, whose rows are whole
-    # vectors, with its numbers of rows and columns; the output; the number of threads.
-    padded = F.pad(b.detach(), (0, -num_columns % LANES)).contiguous()
-    out = torch.empty(num_rows, padded.shape[1])
-    strides_and_rows = (ctypes.c_int64(number) for number in (*a.stride(), num_rows))
+    right = F.pad(b.detach(), (0, -num_columns % LANES)).contiguous()  # with rows of whole vectors
+    out = torch.empty(num_rows, right.shape[1])
+    a_sizes, b_sizes = map(ctypes.c_int64, (*a.stride(), num_rows)), map(ctypes.c_int64, right.shape)
+    threads = ctypes.c_int64(torch.get_num_threads())
     library(a.dtype).multiply(
-        ctypes.c_void_p(a.data_ptr()),
-        *strides_and_rows,
-        ctypes.c_void_p(padded.data_ptr()),
-        ctypes.c_int64(num_terms),
-        ctypes.c_int64(padded.shape[1]),
-        ctypes.c_void_p(out.data_ptr()),
-        ctypes.c_int64(torch.get_num_threads()),
+        ctypes.c_void_p(a.data_ptr()), *a_sizes, pointer(right), *b_sizes, pointer(out), threads
     )
     return out[:, :num_columns].contiguous()
 
@@ -69,7 +62,7 @@ class _Linear(torch.autograd.Function):
 def reproducible_linear(
     x: Float[Tensor, "... k"], weight: Float[Tensor, "n k"], bias: Float[Tensor, " n"] | None = None
 ) -> Float[Tensor, "... n"]:
-    """x·Wᵀ + b as `torch.nn.functional.linear`, differentiable, reproducible where `is_reproducible`."""
+    """Compute x·Wᵀ + b as `torch.nn.functional.linear`, differentiable, reproducible where `is_reproducible`."""
     if not is_reproducible(x) or weight.dtype != x.dtype:
         return F.linear(x, weight, bias)
     flat: Tensor = _Linear.apply(x.reshape(-1, x.shape[-1]), weight)  # type: ignore[no-untyped-call]
@@ -78,9 +71,9 @@ def reproducible_linear(
 
 
 def reproducible_silu(x: Float[Tensor, "..."], inplace: bool = False) -> Float[Tensor, "..."]:
-    """x·σ(x) as `torch.nn.functional.silu`, differentiable, rounded from float64 where `is_reproducible`.
+    """Compute x·σ(x) as `torch.nn.functional.silu`, differentiable, rounded from float64 where `is_reproducible`.
 
-    PyTorch's own computes the last values of each thread's part of an array by other code than the rest, as its sigmoid
+    PyTorch computes the last values of each thread's part of an array by other code than the rest, as in its sigmoid
     (see `serrm.models.q_head.rounded_sigmoid`).
     """
     return F.silu(x.double()).to(x.dtype) if is_reproducible(x) and not inplace else F.silu(x, inplace)

@@ -1,8 +1,8 @@
 """The build of the native kernels for this machine.
 
 A library per dtype is compiled once by the machine's C++ compiler, then kept in a cache folder. float32 needs
-a CPU with AVX2, and takes AVX-512 where there is some, with the same results; bfloat16 needs AVX512-BF16, and products
-go through tile registers (AMX) where the CPU has them too. Elsewhere `library` raises NoKernels.
+a CPU with AVX2, and uses AVX-512 where the CPU has it, with the same results; bfloat16 needs AVX512-BF16, and products
+use tile registers (AMX) where the CPU has them too. Elsewhere `library` raises NoKernels.
 """
 
 import ctypes
@@ -15,6 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 
 import torch
+from torch import Tensor
 
 from serrm.core.files import new_file
 
@@ -30,17 +31,17 @@ class NoKernels(RuntimeError):
 
 
 def has_avx512_bf16() -> bool:
-    """True if the CPU has AVX512-BF16 and PyTorch may use it, which ATEN_CPU_CAPABILITY=avx2 forbids."""
+    """Return True if the CPU has AVX512-BF16 and PyTorch may use it, which ATEN_CPU_CAPABILITY=avx2 forbids."""
     return torch.cpu._is_avx512_bf16_supported() and has_avx512()
 
 
 def has_avx512() -> bool:
-    """True if the CPU has AVX-512 and PyTorch uses it, which ATEN_CPU_CAPABILITY=avx2 forbids."""
+    """Return True if the CPU has AVX-512 and PyTorch uses it, which ATEN_CPU_CAPABILITY=avx2 forbids."""
     return torch.backends.cpu.get_cpu_capability() == "AVX512"
 
 
 def may_use_tiles() -> bool:
-    """Request the tile registers of AMX; True if the CPU has them and the system grants them to this process."""
+    """Request the tile registers of AMX; return True if the CPU has them and the system grants them to this process."""
     return torch.cpu._is_amx_tile_supported() and torch.cpu._init_amx()
 
 
@@ -51,7 +52,7 @@ def find_compiler() -> str | None:
 
 @lru_cache
 def library(dtype: torch.dtype) -> ctypes.CDLL:
-    """The kernels compiled for states of bfloat16 or float32.
+    """Load the kernels for states of bfloat16 or float32, compiled if necessary.
 
     Raises NoKernels without the instructions or a working compiler, OSError if the cache folder cannot be written.
     """
@@ -64,9 +65,15 @@ def library(dtype: torch.dtype) -> ctypes.CDLL:
 
 
 def library_path(dtype: torch.dtype) -> Path:
-    """The file of the kernels for this machine, compiled or not. Raises NoKernels as `library`."""
+    """Return the file of the kernels for this machine, compiled or not. Raises NoKernels as `library`."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return cache / "serrm" / f"{_digest(_compiler(), _flags(dtype))}.so"
+
+
+def pointer(tensor: Tensor | None) -> ctypes.c_void_p:
+    """Return the address of a contiguous tensor for a call of a kernel; None becomes null."""
+    assert tensor is None or tensor.is_contiguous()
+    return ctypes.c_void_p(None if tensor is None else tensor.data_ptr())
 
 
 def _compiler() -> str:
@@ -92,7 +99,7 @@ def has_kernels(dtype: torch.dtype) -> bool:
 
 
 def _flags(dtype: torch.dtype) -> tuple[str, ...]:
-    """The compiler's flags for the instructions that PyTorch may use here. NoKernels if they are too few."""
+    """Return the compiler's flags for the instructions that PyTorch may use here. NoKernels if they are too few."""
     if dtype == torch.bfloat16:
         if not has_avx512_bf16():
             raise NoKernels("this CPU has no AVX512-BF16")
@@ -105,7 +112,7 @@ def _flags(dtype: torch.dtype) -> tuple[str, ...]:
 
 
 def _digest(compiler: str, flags: tuple[str, ...]) -> str:
-    """The name of a build, by its sources, compiler, flags and processor."""
+    """Name a build by its sources, compiler, flags and processor."""
     version = subprocess.run([compiler, "--version"], capture_output=True, text=True, check=False).stdout
     digest = hashlib.sha256("\0".join((compiler, version, *flags, _processor())).encode())
     for path in sorted([*SOURCES.glob("*.h"), *SOURCES.glob("*.cpp")]):
@@ -114,7 +121,7 @@ def _digest(compiler: str, flags: tuple[str, ...]) -> str:
 
 
 def _processor() -> str:
-    """Model and instruction sets of the CPU, which `-march=native` compiles for."""
+    """List the CPU's model and instruction sets, which `-march=native` compiles for."""
     info = Path("/proc/cpuinfo")
     lines = info.read_text().splitlines() if info.is_file() else []
     return "\n".join(sorted({line for line in lines if line.startswith(("model name", "flags"))}))
@@ -122,8 +129,8 @@ def _processor() -> str:
 
 def _compile(compiler: str, flags: tuple[str, ...], target: Path) -> None:
     """Compile under a temporary name, so that several processes may compile at once."""
-    with new_file(target) as built:
-        command = [compiler, *flags, str(SOURCES / "sublayers.cpp"), "-o", str(built)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise NoKernels(f"{compiler} failed: {done.stderr.strip().splitlines()[0]}")
+    with new_file(target) as path:
+        command = [compiler, *flags, str(SOURCES / "sublayers.cpp"), "-o", str(path)]
+        process = subprocess.run(command, capture_output=True, text=True, check=False)
+        if process.returncode:
+            raise NoKernels(f"{compiler} failed: {process.stderr.strip().splitlines()[0]}")

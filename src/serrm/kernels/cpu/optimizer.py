@@ -10,21 +10,21 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from serrm.kernels.cpu.build import has_kernels, library
+from serrm.kernels.cpu.build import has_kernels, library, pointer
 
 
 class _Factors(ctypes.Structure):
     """`struct AdamAtan2` of optimizer.h."""
 
     _fields_ = (
-        *((name, ctypes.c_float) for name in ("rate", "decay", "mean_share", "square_kept", "square_share")),
+        *((name, ctypes.c_float) for name in ("rate", "decay", "mean_share", "square_decay", "square_share")),
         *((name, ctypes.c_float) for name in ("mean_factor", "square_factor")),
         ("threads", ctypes.c_int32),
     )
 
 
 def can_update(tensors: Sequence[Tensor]) -> bool:
-    """True if the kernel takes these tensors and this machine can run it."""
+    """Return True if the kernel takes these tensors and this machine can run it."""
     is_plain = all(tensor.dtype == torch.float32 and tensor.device.type == "cpu" for tensor in tensors)
     return is_plain and all(tensor.is_contiguous() for tensor in tensors) and has_kernels(torch.float32)
 
@@ -40,7 +40,10 @@ def adam_atan2(
     weight_decay: float,
     num_steps: float,
 ) -> None:
-    """Take step `num_steps` (from 1), in place; `means` and `squares` are the moments, `can_update` holds for all."""
+    """Take step `num_steps`, counted from 1, in place, of tensors that `can_update` takes.
+
+    `means` and `squares` are the moments.
+    """
     factors = _Factors(
         lr,
         1 - lr * weight_decay,
@@ -53,6 +56,5 @@ def adam_atan2(
     )
     step = library(torch.float32).adam_atan2_step
     for parameter, gradient, mean, square in zip(parameters, gradients, means, squares, strict=True):
-        tensors = (gradient, parameter, mean, square)
-        pointers = (ctypes.c_void_p(tensor.data_ptr()) for tensor in tensors)
+        pointers = map(pointer, (gradient, parameter, mean, square))
         step(ctypes.byref(factors), *pointers, ctypes.c_int64(parameter.numel()))

@@ -1,7 +1,7 @@
 """norm(x + SwiGLU(x)) of equation 9 as one Triton kernel forward and one backward.
 
-A program has a block of rows and streams the weights through in blocks of gates. The backward kernel computes gates
-again and writes the gradients that PyTorch's products sum over all rows to those of the weights, in a fixed order.
+A program computes a block of rows and reads the weights in blocks of gates. The backward kernel computes the gates
+again and writes the gradients of each row, which PyTorch's products sum to those of the weights, in a fixed order.
 """
 
 from typing import Any
@@ -69,24 +69,24 @@ def _backward(
         d_gate = (d_hidden * up * share * (1 + gate * (1 - share))).to(x.dtype)
         d_up = (d_hidden * silu).to(x.dtype)
         columns = first + tl.arange(0, GATES)
-        at = rows[:, None] * N + columns[None, :]
-        tl.store(hidden_at + at, (silu * up).to(x.dtype), mask=is_row[:, None])
-        at = rows[:, None] * (2 * N) + columns[None, :]
-        tl.store(d_gate_up_at + at, d_gate, mask=is_row[:, None])
-        tl.store(d_gate_up_at + at + N, d_up, mask=is_row[:, None])
+        offsets = rows[:, None] * N + columns[None, :]
+        tl.store(hidden_at + offsets, (silu * up).to(x.dtype), mask=is_row[:, None])
+        offsets = rows[:, None] * (2 * N) + columns[None, :]
+        tl.store(d_gate_up_at + offsets, d_gate, mask=is_row[:, None])
+        tl.store(d_gate_up_at + offsets + N, d_up, mask=is_row[:, None])
         dx = product(d_gate, read_weight(gate_up_at, first, 0, D, GATES, D), dx)
         dx = product(d_up, read_weight(gate_up_at, N + first, 0, D, GATES, D), dx)
     write_rows(dx_at + start * D, rows, is_row, dx, D)
 
 
 def sizes(width: int, inner: int, *, is_backward: bool) -> dict[str, int]:
-    """The constants of a program: with them it fits the registers and the 227 KB of shared memory of an H100."""
-    most_gates = 16 if is_backward and width > 128 else 32
+    """Return a program's constants, with which it fits the registers and the 227 KB of shared memory of an H100."""
+    max_gates = 16 if is_backward and width > 128 else 32
     return {
         "N": inner,
         "D": width,
         "ROWS": ROWS_OF_PROGRAM,
-        "GATES": min(most_gates, inner & -inner),  # a power of two that divides the number of gates
+        "GATES": min(max_gates, inner & -inner),  # a power of two that divides the number of gates
         "num_warps": WARPS,
         "num_stages": STAGES,
     }
@@ -94,7 +94,7 @@ def sizes(width: int, inner: int, *, is_backward: bool) -> dict[str, int]:
 
 @torch.library.custom_op("serrm::gated_forward", mutates_args=())
 def gated(x: Tensor, gate_up: Tensor, down: Tensor) -> tuple[Tensor, Tensor]:
-    """norm(x + SwiGLU(x)), and one over the root mean square of each row."""
+    """Compute norm(x + SwiGLU(x)), and one over the root mean square of each row."""
     x, gate_up, down = x.contiguous(), gate_up.contiguous(), down.contiguous()
     y, scale = torch.empty_like(x), x.new_empty(x.shape[:-1], dtype=torch.float32)
     grid = (triton.cdiv(scale.numel(), ROWS_OF_PROGRAM),)
@@ -107,7 +107,7 @@ def gated(x: Tensor, gate_up: Tensor, down: Tensor) -> tuple[Tensor, Tensor]:
 def gated_backward(
     x: Tensor, gate_up: Tensor, down: Tensor, y: Tensor, scale: Tensor, dy: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The gradients of x and of both weights."""
+    """Compute the gradients of x and of both weights."""
     x, gate_up, down, dy = x.contiguous(), gate_up.contiguous(), down.contiguous(), dy.contiguous()
     num_rows, inner, width = scale.numel(), down.shape[1], x.shape[-1]
     dx, dz = torch.empty_like(x), x.new_empty(num_rows, width)

@@ -1,4 +1,4 @@
-"""What the Triton kernels share: the rows of a program, products, and the norm with its gradient.
+"""Functions of all Triton kernels: the rows of a program, products, and the norm with its gradient.
 
 Operands of a product have the dtype of the state, sums are float32. Rows beyond the last are read as zeros and not
 written.
@@ -14,7 +14,7 @@ EPS = tl.constexpr(NORM_EPS)
 
 @triton.jit
 def product(a, b, total):
-    """total + a·b, in float32 of float32 operands too, for which Triton's default would be tf32."""
+    """Compute total + a·b in float32, for float32 operands too, where Triton's default would be tf32."""
     return tl.dot(a, b, acc=total, input_precision="ieee")
 
 
@@ -29,8 +29,8 @@ def read_rows(start, rows, is_row, D: tl.constexpr):
 def write_rows(start, rows, is_row, values, D: tl.constexpr):
     """Write rows of D features in the dtype of the memory."""
     features = tl.arange(0, D)
-    at = start + rows[:, None] * D + features[None, :]
-    tl.store(at, values.to(start.dtype.element_ty), mask=is_row[:, None])
+    addresses = start + rows[:, None] * D + features[None, :]
+    tl.store(addresses, values.to(start.dtype.element_ty), mask=is_row[:, None])
 
 
 @triton.jit
@@ -50,7 +50,7 @@ def write_norm(z, y_at, scale_at, rows, is_row, D: tl.constexpr):
 
 @triton.jit
 def read_norm_gradient(y_at, dy_at, scale_at, rows, is_row, D: tl.constexpr):
-    """The gradient of z, scale · (dy − y · mean(y·dy)), in float32."""
+    """Compute the gradient of z, scale · (dy − y · mean(y·dy)), in float32."""
     y = read_rows(y_at, rows, is_row, D).to(tl.float32)
     dy = read_rows(dy_at, rows, is_row, D).to(tl.float32)
     scale = tl.load(scale_at + rows, mask=is_row, other=0.0)

@@ -1,9 +1,9 @@
 """norm(x + attention over the symbols of a position) of equation 8 as one Triton kernel forward and one backward.
 
-A program takes as many whole sequences as fit its rows and keeps them apart by a block-diagonal mask: with so few
-symbols the products with the weights are nearly all of the work. Weights come head by head, x again for each head in
-blocks of features, because registers are what is short. PyTorch's products sum the gradients of the weights, in a fixed
-order, and add that of x, for which the backward kernel has no registers left.
+A program computes as many whole sequences as fit its rows, separated by a block-diagonal mask, because with so few
+symbols the products with the weights are nearly all of the work. To save registers it reads the weights head by head,
+and for each head x again, in blocks of features. PyTorch's products sum the gradients of the weights, in a fixed order,
+and that of x, for which the backward kernel has no registers left.
 """
 
 import math
@@ -29,7 +29,7 @@ WARPS, STAGES = 8, 1
 
 @triton.jit
 def _rows(num_rows, K: tl.constexpr, ROWS: tl.constexpr):
-    """A program's first row, its rows from there on, which of them hold a sequence, and which pairs share one."""
+    """Return a program's first row, the numbers of its rows, a mask of those in use, and one of pairs in a sequence."""
     rows = tl.arange(0, ROWS)
     in_use: tl.constexpr = ROWS // K * K
     start = tl.program_id(0).to(tl.int64) * in_use
@@ -42,26 +42,26 @@ def _heads(
     x_at, qkv_at, rows, is_row, head, HEADS: tl.constexpr, D: tl.constexpr, HEAD: tl.constexpr,
     ROWS: tl.constexpr, FEATURES: tl.constexpr,
 ):  # fmt: skip
-    """Queries, keys and values of a head."""
+    """Compute queries, keys and values of a head."""
     query = tl.zeros((ROWS, HEAD), tl.float32)
     key = query
     value = query
     for first in tl.range(0, D, FEATURES, num_stages=2):
-        at = rows[:, None] * D + (first + tl.arange(0, FEATURES))[None, :]
-        x = tl.load(x_at + at, mask=is_row[:, None], other=0.0)
+        offsets = rows[:, None] * D + (first + tl.arange(0, FEATURES))[None, :]
+        x = tl.load(x_at + offsets, mask=is_row[:, None], other=0.0)
         query_weight = read_weight(qkv_at, head * HEAD, first, D, HEAD, FEATURES)
         key_weight = read_weight(qkv_at, (HEADS + head) * HEAD, first, D, HEAD, FEATURES)
         value_weight = read_weight(qkv_at, (2 * HEADS + head) * HEAD, first, D, HEAD, FEATURES)
         query = product(x, tl.trans(query_weight), query)
         key = product(x, tl.trans(key_weight), key)
         value = product(x, tl.trans(value_weight), value)
-    low = x_at.dtype.element_ty
-    return query.to(low), key.to(low), value.to(low)
+    dtype = x_at.dtype.element_ty
+    return query.to(dtype), key.to(dtype), value.to(dtype)
 
 
 @triton.jit
 def _weights(query, key, is_same, SCALE: tl.constexpr):
-    """The softmax over the symbols of a row's sequence, in float32."""
+    """Compute the softmax over the symbols of a row's sequence, in float32."""
     zeros = tl.zeros((query.shape[0], query.shape[0]), tl.float32)
     scores = tl.where(is_same, product(query, tl.trans(key), zeros) * SCALE, float("-inf"))
     weights = tl.exp(scores - tl.max(scores, axis=1)[:, None])
@@ -75,53 +75,53 @@ def _forward(
 ):  # fmt: skip
     start, rows, is_row, is_same = _rows(num_rows, K, ROWS)
     x_at += start * D
-    low = x_at.dtype.element_ty
+    dtype = x_at.dtype.element_ty
     z = read_rows(x_at, rows, is_row, D).to(tl.float32)
     for head in range(HEADS):
         query, key, value = _heads(x_at, qkv_at, rows, is_row, head, HEADS, D, HEAD, ROWS, FEATURES)
-        weights = _weights(query, key, is_same, SCALE).to(low)
-        mixed = product(weights, value, tl.zeros((ROWS, HEAD), tl.float32)).to(low)
-        z = product(mixed, tl.trans(read_weight(out_at, 0, head * HEAD, HEADS * HEAD, D, HEAD)), z)
+        weights = _weights(query, key, is_same, SCALE).to(dtype)
+        head_output = product(weights, value, tl.zeros((ROWS, HEAD), tl.float32)).to(dtype)
+        z = product(head_output, tl.trans(read_weight(out_at, 0, head * HEAD, HEADS * HEAD, D, HEAD)), z)
     write_norm(z, y_at + start * D, scale_at + start, rows, is_row, D)
 
 
 @triton.jit
 def _backward(
-    x_at, qkv_at, out_at, y_at, scale_at, dy_at, dz_at, mixed_at, d_qkv_at, num_rows,
+    x_at, qkv_at, out_at, y_at, scale_at, dy_at, dz_at, head_output_at, d_qkv_at, num_rows,
     SCALE: tl.constexpr, HEADS: tl.constexpr, K: tl.constexpr, D: tl.constexpr, HEAD: tl.constexpr,
     ROWS: tl.constexpr, FEATURES: tl.constexpr,
 ):  # fmt: skip
     start, rows, is_row, is_same = _rows(num_rows, K, ROWS)
-    low = x_at.dtype.element_ty
+    dtype = x_at.dtype.element_ty
     x_at += start * D
-    dz = read_norm_gradient(y_at + start * D, dy_at + start * D, scale_at + start, rows, is_row, D).to(low)
+    dz = read_norm_gradient(y_at + start * D, dy_at + start * D, scale_at + start, rows, is_row, D).to(dtype)
     write_rows(dz_at + start * D, rows, is_row, dz, D)
     zeros = tl.zeros((ROWS, HEAD), tl.float32)
     width: tl.constexpr = HEADS * HEAD
-    mixed_at += start * width
+    head_output_at += start * width
     d_qkv_at += start * (3 * width)
     for head in range(HEADS):
         query, key, value = _heads(x_at, qkv_at, rows, is_row, head, HEADS, D, HEAD, ROWS, FEATURES)
         weights = _weights(query, key, is_same, SCALE)
-        rounded = weights.to(low)
+        rounded = weights.to(dtype)
         features = head * HEAD + tl.arange(0, HEAD)
-        at = rows[:, None] * width + features[None, :]
-        tl.store(mixed_at + at, product(rounded, value, zeros).to(low), mask=is_row[:, None])
-        d_mixed = product(dz, read_weight(out_at, 0, head * HEAD, width, D, HEAD), zeros).to(low)
-        at = rows[:, None] * (3 * width) + features[None, :]
-        d_value = product(tl.trans(rounded), d_mixed, zeros).to(low)
-        tl.store(d_qkv_at + at + 2 * width, d_value, mask=is_row[:, None])
-        d_weights = product(d_mixed, tl.trans(value), tl.zeros((ROWS, ROWS), tl.float32))
+        offsets = rows[:, None] * width + features[None, :]
+        tl.store(head_output_at + offsets, product(rounded, value, zeros).to(dtype), mask=is_row[:, None])
+        d_head_output = product(dz, read_weight(out_at, 0, head * HEAD, width, D, HEAD), zeros).to(dtype)
+        offsets = rows[:, None] * (3 * width) + features[None, :]
+        d_value = product(tl.trans(rounded), d_head_output, zeros).to(dtype)
+        tl.store(d_qkv_at + offsets + 2 * width, d_value, mask=is_row[:, None])
+        d_weights = product(d_head_output, tl.trans(value), tl.zeros((ROWS, ROWS), tl.float32))
         mean = tl.sum(weights * d_weights, axis=1)[:, None]
-        d_scores = (weights * (d_weights - mean) * SCALE).to(low)
-        d_query = product(d_scores, key, zeros).to(low)
-        tl.store(d_qkv_at + at, d_query, mask=is_row[:, None])
-        d_key = product(tl.trans(d_scores), query, zeros).to(low)
-        tl.store(d_qkv_at + at + width, d_key, mask=is_row[:, None])
+        d_scores = (weights * (d_weights - mean) * SCALE).to(dtype)
+        d_query = product(d_scores, key, zeros).to(dtype)
+        tl.store(d_qkv_at + offsets, d_query, mask=is_row[:, None])
+        d_key = product(tl.trans(d_scores), query, zeros).to(dtype)
+        tl.store(d_qkv_at + offsets + width, d_key, mask=is_row[:, None])
 
 
 def sizes(num_symbols: int, width: int, num_heads: int, head_dim: int) -> dict[str, int | float]:
-    """The constants of a program: with them it fits the registers and the 227 KB of shared memory of an H100."""
+    """Return a program's constants, with which it fits the registers and the 227 KB of shared memory of an H100."""
     return {
         "SCALE": 1 / math.sqrt(head_dim),
         "HEADS": num_heads,
@@ -146,7 +146,7 @@ def _grid(x: Tensor) -> tuple[int]:
 
 @torch.library.custom_op("serrm::symbols_forward", mutates_args=())
 def symbols(x: Tensor, qkv: Tensor, out: Tensor, num_heads: int) -> tuple[Tensor, Tensor]:
-    """norm(x + attention(x)) of `... K D` over K, and one over the root mean square of each row."""
+    """Compute norm(x + attention(x)) of `... K D` over K, and one over the root mean square of each row."""
     x, qkv, out = x.contiguous(), qkv.contiguous(), out.contiguous()
     y, scale = torch.empty_like(x), x.new_empty(x.shape[:-1], dtype=torch.float32)
     _forward[_grid(x)](x, qkv, out, y, scale, scale.numel(), **_sizes(x, out, num_heads))
@@ -157,13 +157,13 @@ def symbols(x: Tensor, qkv: Tensor, out: Tensor, num_heads: int) -> tuple[Tensor
 def symbols_backward(
     x: Tensor, qkv: Tensor, out: Tensor, num_heads: int, y: Tensor, scale: Tensor, dy: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The gradients of x and of both weights."""
+    """Compute the gradients of x and of both weights."""
     x, qkv, out, dy = x.contiguous(), qkv.contiguous(), out.contiguous(), dy.contiguous()
     num_rows, width = scale.numel(), x.shape[-1]
-    dz, mixed, d_qkv = (x.new_empty(num_rows, size) for size in (width, out.shape[1], qkv.shape[0]))
-    tensors = (x, qkv, out, y, scale, dy, dz, mixed, d_qkv)
+    dz, head_output, d_qkv = (x.new_empty(num_rows, size) for size in (width, out.shape[1], qkv.shape[0]))
+    tensors = (x, qkv, out, y, scale, dy, dz, head_output, d_qkv)
     _backward[_grid(x)](*tensors, num_rows, **_sizes(x, out, num_heads))
-    weight_gradients = d_qkv.T @ x.view(num_rows, width), dz.T @ mixed
+    weight_gradients = d_qkv.T @ x.view(num_rows, width), dz.T @ head_output
     return dz.addmm_(d_qkv, qkv).view(x.shape), *weight_gradients
 
 
