@@ -1,7 +1,8 @@
 """A network run by native kernels: each sublayer with its residual and norm is one call into C++ (equations 4 to 9).
 
 Numbers differ from the plain form in rounding only: a sublayer stays in float32 from its last product to its norm.
-States are contiguous on the CPU, of bfloat16 or float32 numbers; weights and their gradients are float32.
+States are contiguous on the CPU, of bfloat16 or float32 numbers; weights and their gradients are float32. A gradient is
+named d_ and what it is the gradient of.
 """
 
 import ctypes
@@ -11,11 +12,10 @@ import torch
 from jaxtyping import Float, Float32
 from torch import Tensor, nn
 
-from serrm.kernels.cpu.build import has_kernels, library
-from serrm.kernels.gpu.attention import attend
-from serrm.models import layers
+from serrm.kernels.cpu.build import has_kernels, library, pointer
+from serrm.kernels.sublayers import layer_for_kernels
 from serrm.models.layers import Attention, Rotation, SwiGLU
-from serrm.models.recurrence import Network, Residual
+from serrm.models.recurrence import Network
 
 LANES = 16  # float32 numbers of a vector in the kernels, which is one register (AVX-512) or two (AVX2)
 # Enough work for a thread between two barriers, with intermediate results that still fit its cache.
@@ -44,15 +44,15 @@ class WeightGradients:
         self.shapes = first.shape, second.shape
         self.sums: tuple[Tensor, Tensor] | None = None
 
-    def room(self) -> tuple[bool, Tensor, Tensor]:
-        """True if there are sums to add to, and the memory of the two sums."""
+    def reserve(self) -> tuple[bool, Tensor, Tensor]:
+        """Return the memory of the two sums, and before it True if it holds sums to add to."""
         is_added = self.sums is not None
         if self.sums is None:
             self.sums = torch.empty(self.shapes[0]), torch.empty(self.shapes[1])
         return is_added, *self.sums
 
     def take(self) -> tuple[Tensor, Tensor]:
-        """The sums; the next backward pass begins anew."""
+        """Return the sums and forget them, for the next backward pass."""
         assert self.sums is not None, "no application had a backward pass"
         sums, self.sums = self.sums, None
         return sums
@@ -68,7 +68,9 @@ def pack(weight: Weight, dtype: torch.dtype, *, is_gated: bool = False, has_back
     weight = weight.detach().contiguous()
     sizes = (ctypes.c_int64(size) for size in weight.shape)
     threads = ctypes.c_int64(torch.get_num_threads())
-    library(dtype).pack(_at(weight), *sizes, ctypes.c_int(is_gated), threads, _at(forward), _at(backward))
+    library(dtype).pack(
+        pointer(weight), *sizes, ctypes.c_int(is_gated), threads, pointer(forward), pointer(backward)
+    )
     return Packed(forward, backward)
 
 
@@ -80,26 +82,25 @@ class GatedCall(ctypes.Structure):
     def forward(
         self, x: Rows, packs: Packs, *, is_kept: bool
     ) -> tuple[Rows, Float32[Tensor, " rows"], Float[Tensor, "rows twice_inner"] | None]:
-        """The output, one over the root mean squares, and gates and ups if `is_kept`."""
+        """Compute the output, one over the root mean squares, and gates and ups if `is_kept`."""
         y, scale = torch.empty_like(x), torch.empty(self.rows)
-        kept = torch.empty(self.rows, 2 * self.inner, dtype=x.dtype) if is_kept else None
-        tensors = (x, packs[0].forward, packs[1].forward, y, scale, kept)
-        library(x.dtype).gated_forward(ctypes.byref(self), *map(_at, tensors))
-        return y, scale, kept
+        gates_and_ups = torch.empty(self.rows, 2 * self.inner, dtype=x.dtype) if is_kept else None
+        tensors = (x, packs[0].forward, packs[1].forward, y, scale, gates_and_ups)
+        library(x.dtype).gated_forward(ctypes.byref(self), *map(pointer, tensors))
+        return y, scale, gates_and_ups
 
     def backward(self, saved: tuple[Tensor, ...], dy: Rows, packs: Packs, gradients: WeightGradients) -> Rows:
-        """The gradient of x, from x and the results of `forward`; adds those of the weights to `gradients`.
-
-        `changes` has room for the gradients of gates and ups.
-        """
-        x, dx, (is_added, d_gate_up, d_down) = saved[0], torch.empty_like(saved[0]), gradients.room()
+        """Compute the gradient of x, from x and the results of `forward`; add those of the weights to `gradients`."""
+        dx = torch.empty_like(saved[0])
+        is_added, d_gate_up, d_down = gradients.reserve()
         rows = min(int(self.rows), ROWS_OF_GRADIENT)
         sizes = (self.width, self.inner, 2 * self.inner)
-        dz, hidden, changes = (torch.empty(rows, size, dtype=x.dtype) for size in sizes)
-        weights = (packs[0].backward, packs[1].backward)
-        before = map(_at, (*saved, dy, *weights, dz, hidden, changes, dx))
-        after = (ctypes.c_int64(rows), ctypes.c_int(is_added), _at(d_gate_up), _at(d_down))
-        library(x.dtype).gated_backward(ctypes.byref(self), *before, *after)
+        dz, hidden, d_gates_and_ups = (torch.empty(rows, size, dtype=dx.dtype) for size in sizes)
+        tensors = (*saved, dy, packs[0].backward, packs[1].backward, dz, hidden, d_gates_and_ups, dx)
+        numbers = (ctypes.c_int64(rows), ctypes.c_int(is_added))
+        library(dx.dtype).gated_backward(
+            ctypes.byref(self), *map(pointer, tensors), *numbers, pointer(d_gate_up), pointer(d_down)
+        )
         return dx
 
 
@@ -120,11 +121,11 @@ class AttentionCall(ctypes.Structure):
 
     @property
     def chunk(self) -> int:
-        """Number of outer parts that go through the phases of an attention together."""
-        return self.outer_parts(ROWS_PER_THREAD * int(self.threads))
+        """Count the outer indices that go through the phases of an attention together."""
+        return self.num_outer(ROWS_PER_THREAD * int(self.threads))
 
-    def outer_parts(self, rows: int) -> int:
-        """Number of outer parts with at least `rows` rows together, or all parts."""
+    def num_outer(self, rows: int) -> int:
+        """Count the outer indices that have at least `rows` rows together, at most all."""
         return min(int(self.outer), -(-rows // (int(self.length) * int(self.inner))))
 
     def forward(
@@ -132,11 +133,11 @@ class AttentionCall(ctypes.Structure):
     ) -> tuple[
         Rows,
         Float32[Tensor, " rows"],
-        Float[Tensor, "kept qkv"],
-        Float[Tensor, "kept heads_width"],
+        Float[Tensor, "memory_rows qkv"],
+        Float[Tensor, "memory_rows heads_width"],
         Float32[Tensor, "rows heads 2"] | None,
     ]:
-        """The output, one over the root mean squares, then what the backward pass needs.
+        """Compute the output, one over the root mean squares, then what the backward pass needs.
 
         These are queries, keys and values, the outputs of the heads, and the two numbers of every softmax that turn
         scores into weights. Without `is_kept`, the first two do not cover every row, and the last is None.
@@ -144,41 +145,43 @@ class AttentionCall(ctypes.Structure):
         outer = self.outer if is_kept else self.chunk
         rows, heads_width = outer * self.length * self.inner, self.heads * self.head_dim
         y, scale = torch.empty_like(x), torch.empty(x.numel() // self.width)
-        kept, mixed = (torch.empty(rows, size, dtype=x.dtype) for size in (3 * heads_width, heads_width))
+        projections, head_outputs = (
+            torch.empty(rows, size, dtype=x.dtype) for size in (3 * heads_width, heads_width)
+        )
         softmax = torch.empty(rows, self.heads, 2) if is_kept else None
-        pointers = map(_at, (x, packs[0].forward, packs[1].forward, y, scale, kept, mixed, softmax))
-        library(x.dtype).attention_forward(ctypes.byref(self), *pointers, ctypes.c_int64(self.chunk))
-        return y, scale, kept, mixed, softmax
+        tensors = (x, packs[0].forward, packs[1].forward, y, scale, projections, head_outputs, softmax)
+        library(x.dtype).attention_forward(
+            ctypes.byref(self), *map(pointer, tensors), ctypes.c_int64(self.chunk)
+        )
+        return y, scale, projections, head_outputs, softmax
 
     def backward(self, saved: tuple[Tensor, ...], dy: Rows, packs: Packs, gradients: WeightGradients) -> Rows:
-        """The gradient of x, from x and the results of `forward`; adds those of the weights to `gradients`."""
-        dx, (is_added, d_qkv, d_out) = torch.empty_like(saved[0]), gradients.room()
-        x, heads_width, group = saved[0], self.heads * self.head_dim, self.outer_parts(ROWS_OF_GRADIENT)
+        """Compute the gradient of x, from x and the results of `forward`; add those of the weights to `gradients`."""
+        dx = torch.empty_like(saved[0])
+        is_added, d_qkv, d_out = gradients.reserve()
+        group, heads_width = self.num_outer(ROWS_OF_GRADIENT), self.heads * self.head_dim
         rows, sizes = group * self.length * self.inner, (self.width, heads_width, 3 * heads_width)
-        dz, d_mixed, changes = (torch.empty(rows, size, dtype=x.dtype) for size in sizes)
-        weights = (packs[0].backward, packs[1].backward)
-        before = map(_at, (*saved, dy, *weights, dz, d_mixed, changes, dx))
-        sizes_of_sums = (ctypes.c_int64(self.chunk), ctypes.c_int64(group), ctypes.c_int(is_added))
-        library(x.dtype).attention_backward(
-            ctypes.byref(self), *before, *sizes_of_sums, _at(d_qkv), _at(d_out)
+        dz, d_head_outputs, d_projections = (torch.empty(rows, size, dtype=dx.dtype) for size in sizes)
+        tensors = (*saved, dy, packs[0].backward, packs[1].backward, dz, d_head_outputs, d_projections, dx)
+        numbers = (ctypes.c_int64(self.chunk), ctypes.c_int64(group), ctypes.c_int(is_added))
+        library(dx.dtype).attention_backward(
+            ctypes.byref(self), *map(pointer, tensors), *numbers, pointer(d_qkv), pointer(d_out)
         )
         return dx
-
-
-def _at(tensor: Tensor | None) -> ctypes.c_void_p:
-    assert tensor is None or tensor.is_contiguous()
-    return ctypes.c_void_p(None if tensor is None else tensor.data_ptr())
 
 
 class NativeNetwork:
     """`Network` for one supervision step: its weights are packed when the step begins."""
 
     def __init__(self, network: Network, dtype: torch.dtype) -> None:
-        self.layers = [[NativeSublayer(part, dtype) for part in parts] for parts in _sublayers(network)]
+        self.layers = [
+            [NativeSublayer(sublayer.get_submodule("sublayer"), dtype) for sublayer in layer.children()]
+            for layer in network.layers
+        ]
 
     def __call__(self, x: Rows, injection: Rows, rotation: Rotation | None) -> Rows:
-        """One application: x + injection through every sublayer, the first of a layer with the rotation."""
-        with torch._C.DisableTorchFunction():  # nothing here is to be replaced (`serrm.kernels.products`)
+        """Apply the network once: x + injection through every sublayer, the first of a layer with the rotation."""
+        with torch._C.DisableTorchFunction():  # so `serrm.kernels.products` replaces nothing here
             x = (x + injection).contiguous()
             for position_mixer, *sublayers in self.layers:
                 x = position_mixer(x, rotation)
@@ -188,45 +191,21 @@ class NativeNetwork:
 
 
 def fits(network: Network, like: Tensor) -> bool:
-    """True if the kernels can run a network on a state such as `like`.
-
-    They compute what the classes here compute, so a subclass, another `forward` or a hook in a layer rules them out.
-    """
+    """Return True if the kernels can run every sublayer of a network on a state such as `like`."""
     if like.dtype not in (torch.bfloat16, torch.float32) or like.device.type != "cpu":
         return False
-    residuals = [part for layer in network.layers for part in layer.children()]
-    if type(network).forward is not Network.forward or not all(
-        is_exactly(Residual, part) for part in residuals
-    ):
+    if type(network).forward is not Network.forward:
         return False
-    return all(_fits(part) for parts in _sublayers(network) for part in parts) and has_kernels(like.dtype)
+    sublayers = (sublayer for layer in network.layers for sublayer in layer.children())
+    return all(_fits(layer_for_kernels(sublayer)) for sublayer in sublayers) and has_kernels(like.dtype)
 
 
-def _sublayers(network: Network) -> list[list[nn.Module]]:
-    """The parts of every layer without the residual and norm around them."""
-    return [[part.get_submodule("sublayer") for part in layer.children()] for layer in network.layers]
-
-
-def _fits(part: nn.Module) -> bool:
-    """True for a sublayer of the two kinds that kernels run, if its sizes fill whole registers."""
-    if isinstance(part, SwiGLU) and is_exactly(SwiGLU, part):
-        width, inner = part.down.shape
+def _fits(layer: Attention | SwiGLU | None) -> bool:
+    """Return True if the sizes of a layer fill whole registers."""
+    if isinstance(layer, SwiGLU):
+        width, inner = layer.down.shape
         return width % LANES == 0 and inner % (2 * LANES) == 0
-    if isinstance(part, Attention) and is_exactly(Attention, part):
-        has_usual_scores = part.attend in (layers.attend, attend)
-        return has_usual_scores and part.out.shape[0] % LANES == 0 and part.head_dim % LANES == 0
-    return False
-
-
-def is_exactly(kind: type[nn.Module], part: nn.Module) -> bool:
-    """True if a part is of this very class, with its `forward` and no hooks."""
-    return type(part) is kind and "forward" not in vars(part) and not _has_hooks(part)
-
-
-def _has_hooks(part: nn.Module) -> bool:
-    """True if something observes or changes what a part computes."""
-    hooks = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
-    return any(getattr(part, name) for name in hooks)
+    return layer is not None and layer.out.shape[0] % LANES == 0 and layer.head_dim % LANES == 0
 
 
 class NativeSublayer:
@@ -241,11 +220,11 @@ class NativeSublayer:
         first = pack(self.weights[0], dtype, is_gated=is_gated, has_backward=has_backward)
         self.packs = first, pack(self.weights[1], dtype, has_backward=has_backward)
         self.gradients = WeightGradients(*self.weights)
-        # One tensor stands for the weights in all applications, so that autograd asks for their gradients once.
+        # One tensor represents the weights in all applications, so that autograd requests their gradients once.
         self.handle: Tensor = _Weights.apply(*self.weights, self.gradients)  # type: ignore[no-untyped-call]
 
     def __call__(self, x: Rows, rotation: Rotation | None) -> Rows:
-        """The sublayer, differentiable where gradients are on; features have no positions to rotate."""
+        """Apply the sublayer, differentiably where gradients are on; features have no positions to rotate."""
         call = self._call(x, rotation)
         if torch.is_grad_enabled() and (x.requires_grad or self.weights[0].requires_grad):
             y: Rows = _Differentiable.apply(x, self.handle, self.packs, self.gradients, call, rotation)  # type: ignore[no-untyped-call]
@@ -266,7 +245,7 @@ class NativeSublayer:
 
 
 class _Weights(torch.autograd.Function):
-    """Two weights as one empty tensor: its backward pass follows those of all applications, and gives their sums."""
+    """An empty tensor for two weights, whose backward pass follows those of all applications and returns the sums."""
 
     @staticmethod
     def forward(ctx: Any, first: Tensor, second: Tensor, gradients: WeightGradients) -> Tensor:
