@@ -277,7 +277,7 @@ class ArcEvaluation(ArcPairs):
     """The questions to a model that was trained with `num_variants` variants: every test input in `num_votes` of them.
 
     These are the first ones of the index: all variants when answers vote, one when they do not
-    (`serrm.inference.studies`). Question number n is test input n // num_votes in variant n % num_votes.
+    (`serrm.inference.equivariance`). Question number n is test input n // num_votes in variant n % num_votes.
     Its task type is a row of the model's table, which has rows for all `num_variants` of a puzzle, whatever the number
     of votes.
     """
