@@ -58,8 +58,7 @@ def solve(
     ),
     device: str = DEVICE,
     precision: Precision = typer.Option(
-        Precision.auto,
-        help="auto takes the faster of the two on this machine.",
+        Precision.auto, help="auto takes the faster of the two on this machine."
     ),
     output_format: OutputFormat = typer.Option(
         OutputFormat.text, "--format", help="json writes one object per line."

@@ -8,15 +8,11 @@ Processes share the batches. Test-time compute and symbol equivariance are measu
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
+
 from serrm.arrays import training_hash
 from serrm.arrays.groups import Groups, read_groups
-from serrm.arrays.stream import (
-    PuzzleArrays,
-    list_test_sets,
-    open_arrays,
-    open_file_sets,
-    set_of_side,
-)
+from serrm.arrays.stream import PuzzleArrays, list_test_sets, open_arrays, open_file_sets, set_of_side
 from serrm.core.devices import prepare_device, seed_global
 from serrm.core.execution import Execution
 from serrm.core.processes import ALONE, joined_by_torchrun
@@ -64,10 +60,7 @@ def evaluate(
         loaded = predict.load_model(checkpoint, device, keeps_dropout=has_dropout)
         compiles = settings.compile and device.type != "cpu"
         accelerate(
-            loaded.model,
-            allows_native=execution.native,
-            compiles=compiles,
-            allows_triton=execution.triton,
+            loaded.model, allows_native=execution.native, compiles=compiles, allows_triton=execution.triton
         )
         precision = processes.collect(resolved_precision(settings.precision, device))[0]
         seed_global(run.seed, device)  # for dropout
@@ -184,10 +177,7 @@ def learning_curve(predictor: predict.Predictor, arrays: Path, run: ScoringSetti
         else:
             return
         yield CurvePoint(
-            step=int(facts["step"]),
-            samples=int(facts["samples"]),
-            loss=facts["loss"],
-            scores=scores,
+            step=int(facts["step"]), samples=int(facts["samples"]), loss=facts["loss"], scores=scores
         )
 
 
