@@ -71,7 +71,7 @@ class ArcArrays:
         return len(self.questions)
 
     def first(self, num: int) -> "ArcArrays":
-        """The first `num` pairs, with the index of all puzzles."""
+        """Return the first `num` pairs, with the index of all puzzles."""
         return replace(self, **{name: getattr(self, name)[:num] for name in ARRAYS})
 
 
@@ -90,12 +90,12 @@ def open_arc_arrays(arrays: Path, name: str) -> ArcArrays:
 
 
 def build_index(puzzles: tuple[str, ...], num_variants: int, seed: int) -> UInt8[np.ndarray, "N V 11"]:
-    """The variants of each puzzle: transform, then the permutation of the ten colours."""
+    """Draw the variants of each puzzle: transform, then the permutation of the ten colours."""
     return np.stack([draw_variants(puzzle, num_variants, seed) for puzzle in puzzles])
 
 
 def draw_variants(puzzle: str, num: int, seed: int) -> UInt8[np.ndarray, "num 11"]:
-    """The first `num` variants of a puzzle, all different: (transform, permutation of the ten colours).
+    """Draw the first `num` variants of a puzzle, all different: (transform, permutation of the ten colours).
 
     0…7 are the eight transforms with unchanged colours, the others random with colour 0 unchanged.
     Variant v is a function of (seed, name of the puzzle, v) alone. ValueError if a puzzle has fewer variants.
@@ -117,7 +117,7 @@ def draw_variants(puzzle: str, num: int, seed: int) -> UInt8[np.ndarray, "num 11
 
 
 def permutations_of_ranks(ranks: Int[np.ndarray, " V"]) -> UInt8[np.ndarray, "V 10"]:
-    """The permutations that keep colour 0, by their rank 0…9!-1 in lexicographic order."""
+    """Return the permutations that keep colour 0, by their rank 0…9!-1 in lexicographic order."""
     moved = np.zeros((len(ranks), NUM_MOVED), dtype=np.uint8)
     for column in reversed(range(NUM_MOVED)):
         ranks, moved[:, column] = np.divmod(ranks, NUM_MOVED - column)
@@ -236,16 +236,19 @@ class ArcExamples(ArcPairs):
     seed: int
 
     def stream(self) -> Stream:
-        """The training stream of these examples; an epoch has each pair once, whatever the number of variants."""
+        """Return the training stream of these examples.
+
+        An epoch has each pair once, whatever the number of variants.
+        """
         names = self.arrays.puzzle_names
         return Stream(self.side, self.num_symbols, len(self.arrays), self.gather, self.num_task_types, names)
 
     def gather(self, start: int, num: int) -> Examples:
-        """The examples start … start+num-1 in their variants and positions."""
+        """Gather the examples start … start+num-1 in their variants and positions."""
         return self.gather_pairs(self.examples(start, num))
 
     def examples(self, start: int, num: int) -> Choices:
-        """The random choices of the examples start … start+num-1."""
+        """Return the random choices of the examples start … start+num-1."""
         settings = self.seed, self._num_pairs, self.num_variants
         drawn = across_epochs(lambda epoch: _epoch(epoch, *settings), len(self.arrays), start, num)
         return Choices(*drawn)
@@ -292,7 +295,7 @@ class ArcEvaluation(ArcPairs):
         return len(self.arrays) * self.num_votes
 
     def gather(self, start: int, num: int) -> Examples:
-        """The questions start … start+num-1 with their answers, as tokens at the corner, in their variants."""
+        """Gather the questions start … start+num-1 with their answers, as tokens at the corner, in their variants."""
         pairs, variants = np.divmod(np.arange(start, start + num), self.num_votes)
         return self.gather_pairs(Choices(pairs, variants, np.zeros((num, 2))))
 
@@ -303,7 +306,7 @@ class ArcEvaluation(ArcPairs):
         return list(zip(names, self.arrays.numbers[pairs].tolist(), strict=True))
 
     def undo(self, start: int, tokens: UInt8[np.ndarray, "B I"]) -> list[grids.Grid]:
-        """The grids of predictions for the questions from `start` on, with their variants undone."""
+        """Decode the grids of predictions for the questions from `start` on, with their variants undone."""
         changes = self.changes(*np.divmod(np.arange(start, start + len(tokens)), self.num_votes))
         return [
             transformed(
@@ -314,14 +317,14 @@ class ArcEvaluation(ArcPairs):
         ]
 
     def units(self) -> dict[str, str] | None:
-        """The unit of each puzzle by its name; None if all puzzles are independent."""
+        """Return the unit of each puzzle by its name; None if all puzzles are independent."""
         if self.groups is None or self.groups.units is None:
             return None
         names = dict.fromkeys(self.arrays.puzzle_names[puzzle] for puzzle in self.arrays.puzzles)
         return dict(zip(names, self.groups.units, strict=False))  # the first inputs have fewer puzzles
 
     def answers(self) -> dict[str, list[grids.Grid]]:
-        """The answers to the test inputs of each puzzle, in the order of their numbers."""
+        """Decode the answers to the test inputs of each puzzle, in the order of their numbers."""
         answers: dict[str, list[grids.Grid]] = {}
         parts = (self.arrays.puzzles, self.arrays.numbers, self.arrays.answers)
         for puzzle, number, tokens in zip(*parts, strict=True):
@@ -332,7 +335,7 @@ class ArcEvaluation(ArcPairs):
 
 
 def open_arc_evaluation(arrays: Path, num_variants: int) -> ArcEvaluation:
-    """The test inputs of a folder of ARC arrays, each in the first `num_variants` variants of the index.
+    """Open the test inputs of a folder of ARC arrays, each in the first `num_variants` variants of the index.
 
     The model must have been trained with as many variants of each puzzle.
     """

@@ -102,7 +102,7 @@ def build_arc_arrays(puzzles: Path, target: Path, *, task: str, num_variants: in
 
 
 def _groups_of_rules(rows: list[Row], names: tuple[str, ...]) -> Groups | None:
-    """The families and the rules of generated puzzles in the order of `names`; None for published puzzles."""
+    """Return the families and the rules of generated puzzles in the order of `names`; None for published puzzles."""
     by_puzzle = {row["puzzle"]: row for row in rows if row["rule"] is not None}
     ordered = [by_puzzle[name] for name in names if name in by_puzzle]
     groups = {

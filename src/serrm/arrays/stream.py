@@ -62,11 +62,11 @@ class PuzzleArrays:
         return len(self.questions)
 
     def first(self, num: int) -> "PuzzleArrays":
-        """The first `num` puzzles."""
+        """Return the first `num` puzzles."""
         return self.slice(0, num)
 
     def slice(self, start: int, end: int) -> "PuzzleArrays":
-        """The puzzles from number `start` to before number `end`."""
+        """Return the puzzles from number `start` to before number `end`."""
         return replace(self, questions=self.questions[start:end], answers=self.answers[start:end])
 
     @property
@@ -75,7 +75,7 @@ class PuzzleArrays:
         return len(self.questions)
 
     def gather(self, start: int, num: int) -> "Examples":
-        """The puzzles start … start+num-1 without augmentation."""
+        """Gather the puzzles start … start+num-1 without augmentation."""
         rows = slice(start, start + num)
         questions, answers = np.asarray(self.questions[rows]), np.asarray(self.answers[rows])
         return Examples(questions, answers, np.zeros(num, dtype=np.int64))
@@ -90,7 +90,7 @@ def read_metadata(folder: Path) -> dict[str, Any]:
 
 
 def find_set(arrays: Path, name: str) -> tuple[Path, dict[str, Any]]:
-    """The folder of the training set or of one of the data set's own test sets ("train", "9x9", …), with its metadata.
+    """Find the folder of the training set or of a test set ("train", "9x9", …), with its metadata.
 
     ValueError, which names the existing sets, if it is not one of them.
     """
@@ -118,13 +118,13 @@ def _opened(folder: Path, metadata: dict[str, Any], name: str) -> PuzzleArrays:
 
 
 def list_test_sets(arrays: Path) -> list[str]:
-    """Names of a data set's own test sets, smallest grid first."""
+    """List the names of a data set's own test sets, smallest grid first."""
     sets = read_metadata(arrays / TEST)["sets"]
     return sorted(sets, key=lambda name: int(sets[name]["side"]))
 
 
 def set_of_side(arrays: Path, side: int) -> str | None:
-    """The name of the first of the data set's own test sets with grids of a side; None if there is none."""
+    """Return the name of the first of the data set's own test sets with grids of a side; None if there is none."""
     sets = read_metadata(arrays / TEST)["sets"]
     return next((name for name in list_test_sets(arrays) if sets[name]["side"] == side), None)
 
@@ -172,7 +172,7 @@ class GridExamples:
             raise ValueError(f"{self.num_augmentations} augmentations requested, a puzzle has {most}")
 
     def stream(self) -> Stream:
-        """The training stream of these examples."""
+        """Return the training stream of these examples."""
         arrays, task = self.arrays, grid_task(self.arrays.task)
         return Stream(
             arrays.side,

@@ -72,7 +72,7 @@ def write_arc_sets(raw: Path, target: Path, settings: ArcSubsetSettings, version
 
 
 def fitting_pairs(pairs: NamedPairs, canvas: int) -> NamedPairs:
-    """The pairs of puzzles whose grids all fit on the canvas."""
+    """Select the pairs of puzzles whose grids all fit on the canvas."""
     too_large = puzzles_of(
         name for name, pair in pairs.items() if max(pair.question.shape + pair.answer.shape) > canvas
     )
@@ -80,7 +80,7 @@ def fitting_pairs(pairs: NamedPairs, canvas: int) -> NamedPairs:
 
 
 def draw_puzzles(pairs: NamedPairs, settings: ArcSubsetSettings) -> NamedPairs:
-    """The pairs of random subsets of the training and concept puzzles and of the scored puzzles, in their order."""
+    """Draw subsets of the training and concept puzzles and of the scored puzzles, and return their pairs in order."""
     puzzles = dict.fromkeys((name.puzzle, name.collection in SCORED) for name in pairs)
     train = [name for name, is_scored in puzzles if not is_scored]
     test = [name for name, is_scored in puzzles if is_scored]
@@ -92,7 +92,7 @@ def draw_puzzles(pairs: NamedPairs, settings: ArcSubsetSettings) -> NamedPairs:
 
 
 def hold_out(pairs: NamedPairs, settings: ArcSubsetSettings, barred: Container[str]) -> NamedPairs:
-    """The pairs of all but the evaluation puzzles, with `num_test` training puzzles marked as held out.
+    """Return the pairs of all but the evaluation puzzles, with `num_test` training puzzles marked as held out.
 
     Puzzles named in `barred` are not held out. ValueError if there are fewer than `num_test` others.
     """
@@ -107,7 +107,7 @@ def hold_out(pairs: NamedPairs, settings: ArcSubsetSettings, barred: Container[s
 
 
 def close_to_evaluation(forms: Iterable[Forms]) -> set[str]:
-    """Names of the evaluation puzzles in these sets, and of all puzzles with a pair equivalent to one of theirs.
+    """Name the evaluation puzzles in these sets, and all puzzles with a pair equivalent to one of theirs.
 
     Most evaluation puzzles of ARC-AGI-1 are training puzzles of ARC-AGI-2: settings chosen on the latter would be
     chosen on scored puzzles.
@@ -127,7 +127,7 @@ def _draw(puzzles: Sequence[str], num: int | None, seed: int, stream: int, kind:
 
 
 def schema() -> Any:
-    """The pyarrow schema of `pairs.parquet`.
+    """Return the pyarrow schema of `pairs.parquet`.
 
     `number` counts from 0 within the role, "demonstration" or "test"; grids are colours 0…9, row by row. Of generated
     puzzles `family`, `rule` and `num_parts` tell the rule; they are null for others.
@@ -164,12 +164,12 @@ def write_pairs(
 
 
 def canonical_forms(pairs: NamedPairs, parts: Sequence[str] = PARTS) -> Forms:
-    """The canonical form of every pair: of question and answer, or of the question alone."""
+    """Compute the canonical form of every pair: of question and answer, or of the question alone."""
     return {name: canonical_form([getattr(pair, part) for part in parts]) for name, pair in pairs.items()}
 
 
 def find_matches(tests: Forms, trained: Forms) -> list[Match]:
-    """Every test with every trained pair that is equivalent to it, in the order of the tests."""
+    """Pair every test with every trained pair that is equivalent to it, in the order of the tests."""
     names: dict[bytes, list[PairName]] = defaultdict(list)
     for name, form in trained.items():
         names[form].append(name)
@@ -177,7 +177,7 @@ def find_matches(tests: Forms, trained: Forms) -> list[Match]:
 
 
 def audit_pairs(pairs: NamedPairs, forms: Forms, *, drops: bool = True) -> tuple[set[PairName], Entries]:
-    """The pairs to train on, and the findings.
+    """Return the pairs to train on, and the findings.
 
     The pairs to train on are all except the scored pairs and their equivalents. Pairs that share only the question with
     a scored pair stay, and are listed.
@@ -206,7 +206,10 @@ def audit_pairs(pairs: NamedPairs, forms: Forms, *, drops: bool = True) -> tuple
 
 
 def _describe(match: Match, pairs: NamedPairs, parts: Sequence[str]) -> Entries:
-    """The two pairs as an entry of audit.json; `is_identical` if they are equal without transform or recolouring."""
+    """Describe the two pairs as an entry of audit.json.
+
+    `is_identical` is true if they are equal without transform or recolouring.
+    """
     test, trained = match
     is_identical = all(
         getattr(pairs[test], part).tolist() == getattr(pairs[trained], part).tolist() for part in parts
@@ -227,17 +230,17 @@ def audit_overlap(arc_agi_1: Forms, arc_agi_2: Forms) -> Entries:
 
 
 def split_scored(forms: Forms) -> tuple[Forms, Forms]:
-    """The forms of the scored pairs, and those of the others."""
+    """Return the forms of the scored pairs, and those of the others."""
     tests = {name: form for name, form in forms.items() if name.is_scored}
     return tests, {name: form for name, form in forms.items() if not name.is_scored}
 
 
 def puzzles_of(names: Iterable[PairName]) -> set[str]:
-    """Names of the puzzles that pairs belong to."""
+    """Name the puzzles that pairs belong to."""
     return {name.puzzle for name in names}
 
 
 def count_puzzles(pairs: Iterable[PairName]) -> dict[str, int]:
-    """The number of puzzles per collection; `held_out` has an entry only if there are held-out puzzles."""
+    """Count the puzzles per collection; `held_out` has an entry only if there are held-out puzzles."""
     counts = Counter(collection for _, collection in {(name.puzzle, name.collection) for name in pairs})
     return {collection: counts[collection] for collection in dict.fromkeys([*COLLECTIONS, *sorted(counts)])}

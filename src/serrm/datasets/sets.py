@@ -89,7 +89,7 @@ def write_grid_sets(raw: Path, target: Path, settings: Any, record: GridTask) ->
 def draw(
     puzzles: Iterable[tuple[int, T]], num: int | None, rng: np.random.Generator, name: str
 ) -> Iterator[tuple[int, T]]:
-    """A uniform random subset of `num` puzzles, in their order; None means all of them.
+    """Draw a uniform random subset of `num` puzzles, in their order; None means all of them.
 
     In one pass, every puzzle draws a key, and the puzzles with the `num` largest keys stay. A larger draw with an equal
     rng contains a smaller one. ValueError if there are fewer than `num`.
@@ -148,7 +148,7 @@ def check_answers(rows: list[Numbered], side: int, name: str, record: GridTask) 
 
 
 def read_puzzle_set(path: Path) -> tuple[Grids, Grids]:
-    """All questions "N I" and answers "N I" of a puzzle set."""
+    """Read all questions "N I" and answers "N I" of a puzzle set."""
     import pyarrow.parquet as pq
 
     table = pq.read_table(path, columns=list(PARTS))
@@ -159,7 +159,7 @@ def read_puzzle_set(path: Path) -> tuple[Grids, Grids]:
 
 
 def read_grades(path: Path) -> list[str] | None:
-    """The grades of the puzzles of a set; None if its task has none."""
+    """Read the grades of the puzzles of a set; None if its task has none."""
     import pyarrow.parquet as pq
 
     has_grades = GRADE in pq.read_schema(path).names
@@ -167,7 +167,7 @@ def read_grades(path: Path) -> list[str] | None:
 
 
 def count_grades(path: Path, names: Sequence[str]) -> dict[str, int]:
-    """The numbers of puzzles of a set by grade, easiest first."""
+    """Count the puzzles of a set by grade, easiest first."""
     counts = Counter(read_grades(path))
     return {name: counts[name] for name in names}
 

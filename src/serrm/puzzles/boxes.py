@@ -12,7 +12,9 @@ class Box(NamedTuple):
 
 
 def box_for_side(n: int) -> Box:
-    """The box shape of an n×n grid: the squarest with no more rows than columns, so that 9 gives 3×3, 6 gives 2×3.
+    """Choose the box shape of an n×n grid, the squarest with no more rows than columns.
+
+    9 gives 3×3, 6 gives 2×3.
 
     ValueError if n has no such shape: primes, and numbers below 4.
     """
@@ -23,7 +25,10 @@ def box_for_side(n: int) -> Box:
 
 
 def boxes_in_words(n: int) -> str:
-    """The boxes of an n×n grid unless they are squares, because other shapes are in use too; empty without boxes."""
+    """Describe the boxes of an n×n grid unless they are squares, because other shapes are in use too.
+
+    The text is empty without boxes.
+    """
     try:
         box = box_for_side(n)
     except ValueError:

@@ -7,7 +7,7 @@ T = TypeVar("T")
 
 
 def distinct(puzzles: Iterable[T], key: Callable[[T], Hashable], most_repeats: int, kind: str) -> Iterator[T]:
-    """The first puzzle with each key, in order; `kind` describes the puzzles in the error message.
+    """Yield the first puzzle with each key, in order; `kind` describes the puzzles in the error message.
 
     ValueError after `most_repeats` puzzles in a row whose keys had occurred before.
     """

@@ -48,7 +48,7 @@ class Look:
 
 
 def digits(symbols: str, box: Callable[[int], Box | None] = lambda side: None) -> Look:
-    """The look of a digit puzzle. Given digits are tinted. Token 1 is a blank, token v + 1 the digit v.
+    """Describe the look of a digit puzzle. Given digits are tinted. Token 1 is a blank, token v + 1 the digit v.
 
     `symbols[v]` is the character of digit v; digits without a character are written as numbers, and padding as "?".
     """

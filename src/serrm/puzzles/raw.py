@@ -31,7 +31,7 @@ class Published(NamedTuple):
 
 
 def hugging_face(repository: str, revision: str, folder: str, sha256: dict[str, str]) -> list[Published]:
-    """Files of a data set on Hugging Face, by name with their hashes; `folder` is theirs in the raw directory."""
+    """List the files of a data set on Hugging Face, given the hashes by name and their folder in the raw directory."""
     base = f"https://huggingface.co/datasets/{repository}/resolve/{revision}"
     return [Published(f"{base}/{name}", revision, f"{folder}/{name}", sha) for name, sha in sha256.items()]
 
@@ -39,7 +39,9 @@ def hugging_face(repository: str, revision: str, folder: str, sha256: dict[str, 
 def github_archive(
     repository: str, revision: str, folder: str, num_files: dict[str, int], *, is_flat: bool = False
 ) -> Published:
-    """The archive of a repository at a commit; `num_files` has patterns of the files to unpack, with their numbers.
+    """Describe the archive of a repository at a commit.
+
+    `num_files` has patterns of the files to unpack, with their numbers.
 
     The commit pins the files. There is no hash, because GitHub does not promise that an archive's bytes stay the same.
     """

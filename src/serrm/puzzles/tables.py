@@ -21,7 +21,7 @@ TSV_COLUMNS = ["Puzzle", "Solution"]
 
 
 def read_table(text: GridText, path: Path | str) -> Iterator[Puzzle]:
-    """The puzzles of a table with CSV_COLUMNS, or tab-separated with TSV_COLUMNS; blank lines are skipped.
+    """Read the puzzles of a table with CSV_COLUMNS, or tab-separated with TSV_COLUMNS; blank lines are skipped.
 
     An empty answer or rating is None. The source of tab-separated puzzles is the file's name.
     """

@@ -26,7 +26,7 @@ Rule = Callable[[Grids, Grids], Bool[np.ndarray, " N"]]
 
 
 def obey(rule: Rule, questions: Grids, predictions: Grids) -> Bool[np.ndarray, " N"]:
-    """True for predictions that obey a rule; cells in the padding of the question do not count."""
+    """Return True for predictions that obey a rule; cells in the padding of the question do not count."""
     return rule(questions, np.where(questions == PADDING, np.uint8(PADDING), predictions))
 
 
@@ -58,7 +58,7 @@ class Alphabet:
 
 
 def as_mirror(source: Mapping[str, Any], root: Path) -> dict[str, Any]:
-    """The settings of a source of published files, changed to read them from a folder.
+    """Return the settings of a source of published files, changed to read them from a folder.
 
     The folder itself is set as `data_sets.<data_set>.files`. `root` is not used here, but a task's own function may
     look which files it has.
@@ -124,20 +124,22 @@ class Task:
         return self.curve_metrics[0]
 
     def special_in_answers(self, side: int) -> tuple[int, ...]:
-        """The special tokens that answers may hold, which are all except padding."""
+        """List the special tokens that answers may hold, which are all except padding."""
         return tuple(token for token in self.alphabet(side).special if token != PADDING)
 
     def is_open(self, questions: Grids) -> Bool[np.ndarray, "N I"]:
-        """True for the cells that an answer fills, which are those with the token `blank`."""
+        """Return True for the cells that an answer fills, which are those with the token `blank`."""
         return np.asarray(questions == self.blank)
 
     def obeys(self, questions: Grids, predictions: Grids) -> Bool[np.ndarray, " N"]:
-        """True for predictions that `verify` accepts (see `obey`)."""
+        """Return True for predictions that `verify` accepts (see `obey`)."""
         assert self.verify is not None
         return obey(self.verify, questions, predictions)
 
     def are_right(self, questions: Grids, predictions: Grids, labels: Grids) -> Bool[np.ndarray, " N"]:
-        """True for predictions that FSR counts as right: by the rule, or by the label if only the label is right.
+        """Return True for predictions that FSR counts as right.
+
+        The rule decides, or the label if only the label is right.
 
         Padding of the label does not count, as in the loss.
         """
@@ -194,12 +196,12 @@ class GridTask(Task):
             raise ValueError(f"{self.name}: blank is {self.blank}, but that of its text {self.text.blank}")
 
     def special_in_answers(self, side: int) -> tuple[int, ...]:
-        """The special tokens that answers may hold, without the blank if an answer has to fill it."""
+        """List the special tokens that answers may hold, without the blank if an answer has to fill it."""
         tokens = super().special_in_answers(side)
         return tuple(token for token in tokens if token != self.blank or token >= self.text.least_in_answer)
 
     def wrong_label(self, questions: Grids, answers: Grids) -> tuple[int, str] | None:
-        """The index of an answer that may not be a label, and the reason; None if all may be.
+        """Find the index of an answer that may not be a label, and the reason; None if all may be.
 
         A label obeys the rule, and then the criteria that bind labels.
         """
@@ -214,11 +216,14 @@ class GridTask(Task):
         return None
 
     def solution(self, question: Tokens) -> Tokens | None:
-        """A solution of a question by the exact method; None if there is no solution or no such method."""
+        """Find a solution of a question by the exact method; None if there is no solution or no such method."""
         return None if self.solutions is None else next(self.solutions(question, {}), None)
 
     def only_solution(self, question: Tokens) -> Tokens:
-        """The solution of a question by the exact method. ValueError without this method, or unless there is one."""
+        """Find the solution of a question by the exact method.
+
+        ValueError without this method, or unless there is exactly one solution.
+        """
         if self.solutions is None:
             raise ValueError(f"no answer, and {self.name} has no exact method that finds one")
         solutions = list(islice(self.solutions(question, {}), 2))

@@ -23,12 +23,12 @@ ARC: Final = "arc"
 
 
 def question_task(task: str) -> str:
-    """The task name that the reader gives to questions for a checkpoint of this task (`arc` for both ARC-AGIs)."""
+    """Return the task that the reader gives to questions of this one: `arc` for both ARC-AGIs."""
     return ARC if isinstance(TASKS[task], ArcTask) else task
 
 
 def task_of(text: str) -> str:
-    """The task of a user's grid: the last one that recognises it."""
+    """Find the task of a user's grid: the last one that recognises it."""
     for name in reversed(TASKS.data):
         record = TASKS[name]
         if isinstance(record, GridTask) and record.recognises(text):
@@ -37,19 +37,19 @@ def task_of(text: str) -> str:
 
 
 def drawn_signs() -> str:
-    """The characters of the tasks with a space among them, in whose grids white space counts."""
+    """Return the characters of the tasks with a space among them, in whose grids white space counts."""
     records = (TASKS[name] for name in TASKS.data)
     texts = [record.text.characters for record in records if isinstance(record, GridTask)]
     return "".join(text for text in texts if " " in text)
 
 
 def alphabet(task: str, side: int) -> Alphabet:
-    """The alphabet of a task on grids of a side."""
+    """Return the alphabet of a task on grids of a side."""
     return TASKS[task].alphabet(side)
 
 
 def grid_task(task: str) -> GridTask:
-    """The record of a task on square grids."""
+    """Return the record of a task on square grids."""
     record = TASKS[task]
     assert isinstance(record, GridTask), f"{task} is not a task on square grids"
     return record

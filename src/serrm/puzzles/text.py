@@ -57,11 +57,11 @@ class GridText:
             )
 
     def numbers(self, tokens: UInt8[np.ndarray, "..."]) -> UInt8[np.ndarray, "..."]:
-        """The number of each cell, from `first_number` on."""
+        """Return the number of each cell, from `first_number` on."""
         return tokens - np.uint8(1) + np.uint8(self.first_number)
 
     def read(self, text: str, signs: str = "") -> Tokens:
-        """The I tokens of a grid of I = side² signs, by default `characters`. ValueError with the wrong part."""
+        """Read the I tokens of a grid of I = side² signs, by default `characters`. ValueError with the wrong part."""
         side, known = math.isqrt(len(text)), signs or self.characters
         if not text or side**2 != len(text):
             raise ValueError(f"{len(text)} characters are not a square grid: {shorten(text)}")
@@ -76,14 +76,14 @@ class GridText:
         return tokens
 
     def signs_of(self, text: str) -> str:
-        """The signs in which a grid is written: `letters`, or `characters`."""
+        """Return the signs in which a grid is written: `letters`, or `characters`."""
         if not 81 < len(text) <= (len(self.letters) - 1) ** 2:
             return self.characters
         used = {*text} - {*self.others, self.letters[0]}
         return self.letters if used and used <= {*self.letters} else self.characters
 
     def is_question(self, tokens: Tokens) -> bool:
-        """True for tokens that are a question."""
+        """Return True for tokens that are a question."""
         try:
             self.check_question(tokens)
         except ValueError:
@@ -98,7 +98,7 @@ class GridText:
             raise ValueError(f"holds {blanks[0]!r} and {blanks[1]!r}: a grid has one sign for blanks")
 
     def format(self, tokens: Tokens) -> str:
-        """The characters of a grid. ValueError for a token without a character."""
+        """Return the characters of a grid. ValueError for a token without a character."""
         if (wrong := tokens[(tokens < 1) | (tokens > len(self.characters))]).size:
             raise ValueError(f"no character for the token {wrong[0]}")
         return "".join(self.characters[token - 1] for token in tokens.tolist())
@@ -127,7 +127,7 @@ class GridText:
 
 
 def as_text(value: Any) -> str:
-    """A value as text: a string unchanged, other values as JSON."""
+    """Format a value as text: a string unchanged, other values as JSON."""
     if isinstance(value, str):
         return value
     try:
@@ -137,5 +137,5 @@ def as_text(value: Any) -> str:
 
 
 def shorten(text: str, width: int = 40) -> str:
-    """The text in quotes on one line, cut to about `width` characters, for error messages."""
+    """Put the text in quotes on one line, cut to about `width` characters, for error messages."""
     return repr(text if len(text) <= width else text[: width - 1] + "…")

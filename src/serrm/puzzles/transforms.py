@@ -17,26 +17,26 @@ NUM_TRANSFORMS: Final = 8
 
 
 def transformed(grid: Shaped[np.ndarray, "R C"], transform: int) -> Shaped[np.ndarray, "R2 C2"]:
-    """The grid after one of the eight dihedral transforms."""
+    """Return the grid after one of the eight dihedral transforms."""
     turned = grid.T if transform >= 4 else grid
     return np.rot90(turned, transform % 4)
 
 
 def inverse_transform(transform: int) -> int:
-    """The transform that undoes this one."""
+    """Return the transform that undoes this one."""
     return transform if transform >= 4 else -transform % 4
 
 
 @lru_cache(maxsize=64)
 def cell_order(side: int, transform: int) -> Int[np.ndarray, " I"]:
-    """For each cell of a transformed square grid, the cell of the original from which it comes. Read-only."""
+    """List for each cell of a transformed square grid the cell of the original from which it comes. Read-only."""
     order = np.ascontiguousarray(transformed(np.arange(side**2).reshape(side, side), transform)).reshape(-1)
     order.setflags(write=False)
     return order
 
 
 def draw_transform(seed: int, puzzle: int, augmentation: int, side: int) -> UInt8[np.ndarray, " 1"]:
-    """The parameters of an augmentation: augmentation a is transform a. Nothing is random."""
+    """Return the parameters of an augmentation: augmentation a is transform a. Nothing is random."""
     return np.array([augmentation], np.uint8)
 
 

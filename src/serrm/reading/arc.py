@@ -23,7 +23,7 @@ FORM = 'an ARC puzzle is {"train": pairs, "test": pairs}, and a pair {"input": r
 
 
 def arc_questions(value: Mapping[str, Any], place: str, name: str) -> Iterator[Question]:
-    """The test inputs of an ARC puzzle, as questions. ValueError naming the first wrong key."""
+    """Yield the test inputs of an ARC puzzle, as questions. ValueError naming the first wrong key."""
     puzzle = parse_content(as_text(value).encode(), f"{place}: ARC puzzle", RawPuzzle.model_validate_json)
     if not puzzle.test or any(pair.output is None for pair in puzzle.train):
         raise ValueError(f"{place}: no test, or a demonstration without output; {FORM}")
@@ -35,19 +35,22 @@ def arc_questions(value: Mapping[str, Any], place: str, name: str) -> Iterator[Q
 
 
 def grid_of(rows: list[list[int]]) -> Grid:
-    """Rows of colours as an ARC grid."""
+    """Convert rows of colours to an ARC grid."""
     return np.array(rows, dtype=np.uint8)
 
 
 def solutions_to(document: Document, documents: Sequence[Document]) -> Document | None:
-    """The solutions to a file of challenges among these documents."""
+    """Find the solutions to a file of challenges among these documents."""
     stem, folder = document.stem.replace("challenges", "solutions"), document.path.parent
     others = [other for other in documents if other.stem == stem] if stem != document.stem else []
     return max(others, key=lambda other: other.path.parent == folder, default=None)
 
 
 def with_answers(questions: Iterable[Question], solutions: Document | None) -> list[Question]:
-    """The tests of ARC puzzles with their answers, if there are any. ValueError for too few or too many of them."""
+    """Return the tests of ARC puzzles with their answers, if there are any.
+
+    ValueError for too few or too many of them.
+    """
     if solutions is None:
         return [*questions]
     name_of_file, complete = str(solutions.path), list[Question]()

@@ -37,12 +37,12 @@ def plain(value: Any) -> Any:
 
 
 def is_missing(value: Any) -> bool:
-    """True for no value: null, NaN, or an empty text or list."""
+    """Return True for no value: null, NaN, or an empty text or list."""
     return value is None or value in ("", [], {}) or value != value
 
 
 def grids_of(value: Any, place: str, depth: int = 0) -> list[str]:
-    """The grids of a text, a list of cells, of rows, or of grids. ValueError with the place for other values."""
+    """List the grids of a text, a list of cells, of rows, or of grids. ValueError with the place for other values."""
     if isinstance(value, str):
         return [grid_of_text(value, place)]
     if not value or not isinstance(value, list) or depth > MAX_DEPTH:
@@ -65,7 +65,7 @@ def grids_of(value: Any, place: str, depth: int = 0) -> list[str]:
 
 
 def grid_of_text(text: str, place: str) -> str:
-    """The grid of a text: a sign per cell, or rows on lines of their own. ValueError for several grids."""
+    """Return the grid of a text: a sign per cell, or rows on lines of their own. ValueError for several grids."""
     lines = text.strip("\r\n").splitlines()
     if len(lines) < 2:
         return "".join(lines) if is_drawn(text.strip("\r\n")) else text.strip()
@@ -76,7 +76,7 @@ def grid_of_text(text: str, place: str) -> str:
 
 
 def _is_row(value: Any) -> bool:
-    """True for a list of values that may be cells of a grid."""
+    """Return True for a list of values that may be cells of a grid."""
     cells = value if isinstance(value, list) else [True]
     return all(len(cell) < 2 if isinstance(cell, str) else _is_number(cell) for cell in cells)
 
@@ -86,7 +86,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _grid_of_cells(cells: Sequence[Any], place: str) -> str:
-    """The signs of cells: 0 for the number 0, and . for null. ValueError for a number that is none."""
+    """Return the signs of cells: 0 for the number 0, and . for null. ValueError for a number that is none."""
     numbers = dict(enumerate(f"0{SIGNS[1:]}"))
     if wrong := [
         cell for cell in cells if not (isinstance(cell, str) or is_missing(cell) or cell in numbers)

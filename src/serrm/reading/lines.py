@@ -24,7 +24,7 @@ PlaceOf = Callable[[int], str]  # index of a line → its place, such as puzzles
 
 
 def questions_of_lines(lines: Sequence[str], place_of: PlaceOf) -> Iterator[Question]:
-    """The puzzles of lines. ValueError, with its place, for a line that does not obey the grammar."""
+    """Yield the puzzles of lines. ValueError, with its place, for a line that does not obey the grammar."""
     content = [number for number, line in enumerate(lines) if line.strip() and not is_comment(line)]
     first = lines[content[0] : content[0] + MAX_SIDE] if content else []
     block = [line for line in takewhile(bool, first) if not is_ruling(line)]
@@ -45,7 +45,7 @@ def questions_of_lines(lines: Sequence[str], place_of: PlaceOf) -> Iterator[Ques
 
 
 def is_comment(line: str) -> bool:
-    """True for a comment, which begins with // or with one # and a letter or a space, and is not like a maze."""
+    """Return True for a comment, which begins with // or with one # and a letter or a space, and is not like a maze."""
     if not (match := COMMENT.match(line)) or match[0] == "//":
         return match is not None
     drawn = drawn_signs()
@@ -54,17 +54,17 @@ def is_comment(line: str) -> bool:
 
 
 def is_drawn(line: str) -> bool:
-    """True for a line of a maze, even one with a wrong sign."""
+    """Return True for a line of a maze, even one with a wrong sign."""
     return {*line} <= {*drawn_signs()} or ("#" in line and not {*line} & {*"123456789"})
 
 
 def is_ruling(line: str) -> bool:
-    """True for a line of the frame around a grid or between its boxes, which may also be a row of blanks."""
+    """Return True for a line of the frame around a grid or between its boxes, which may also be a row of blanks."""
     return FRAME.fullmatch(line) is not None and re.search(r"[+\-=_\u2500-\u257F]{3}", line) is not None
 
 
 def _is_whole(line: str) -> bool:
-    """True for a line with a whole puzzle, even a wrong one."""
+    """Return True for a line with a whole puzzle, even a wrong one."""
     words = [line] if is_drawn(line) else BETWEEN_WORDS.split(line)
     return any(len(word) > MAX_SIDE or has_blank(word) for word in words)
 
@@ -73,7 +73,7 @@ def _is_whole(line: str) -> bool:
 
 
 def grids_on_line(line: str, place: str) -> list[str]:
-    """The puzzle of a line of words, and its answer if there is one. A maze is the line itself.
+    """Return the puzzle of a line of words, and its answer if there is one. A maze is the line itself.
 
     ValueError unless there is exactly one puzzle, at most one other grid, and each other word is a remark.
     """
@@ -94,7 +94,7 @@ def grids_on_line(line: str, place: str) -> list[str]:
 
 
 def _are_like_grid(words: Sequence[str], puzzle: str) -> bool:
-    """True for words that may be a spoilt answer or pieces of a grid, and not remarks beside a puzzle."""
+    """Return True for words that may be a spoilt answer or pieces of a grid, and not remarks beside a puzzle."""
     known, num = {*(SIGNS if len(puzzle) > 81 else SIGNS[:10]), *"0_-*x?"}, len(puzzle)
     runs = "".join(sign if sign in known else " " for sign in " ".join(words)).split()
     pieces = [len(word) for word in words if {*word} <= known]
@@ -109,7 +109,7 @@ def _are_like_grid(words: Sequence[str], puzzle: str) -> bool:
 
 
 def grids_in_rows(lines: Sequence[str], place_of: PlaceOf) -> Iterator[tuple[list[str], str]]:
-    """The places of the rows of each grid, and the grid. ValueError, with its place, for a line that is no row.
+    """Yield the places of the rows of each grid, and the grid. ValueError, with its place, for a line that is no row.
 
     Grids are separated by empty lines or headings. The grid below [State] belongs to the puzzle above.
     """
@@ -135,7 +135,7 @@ def grids_in_rows(lines: Sequence[str], place_of: PlaceOf) -> Iterator[tuple[lis
 
 
 def _rows_at(lines: Sequence[str], start: int, blank: str, place_of: PlaceOf) -> tuple[dict[str, str], int]:
-    """The rows of the grid that begins at a line, by place, and the index after them.
+    """Return the rows of the grid that begins at a line, by place, and the index after them.
 
     The first row has as many signs as there are rows. ValueError for a line that is no row.
     """
@@ -159,6 +159,6 @@ def _rows_at(lines: Sequence[str], start: int, blank: str, place_of: PlaceOf) ->
 
 
 def _begins_maze(lines: Sequence[str], index: int) -> bool:
-    """True for a line of spaces that is the first row of a maze."""
+    """Return True for a line of spaces that is the first row of a maze."""
     window = lines[index : index + min(len(lines[index]), MAX_SIDE)]
     return {*map(len, window)} == {len(window)} and bool(has_blank("".join(window)))

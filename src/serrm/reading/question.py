@@ -44,7 +44,7 @@ class Question:
 
 
 def question_of(grid: str, place: str, answer: str | None = None, rows: Sequence[str] = ()) -> Question:
-    """The puzzle of a grid, with its answer if there is one. ValueError with its place for any other grid.
+    """Read the puzzle of a grid, with its answer if there is one. ValueError with its place for any other grid.
 
     Where the rows of the grid stand on lines of their own, `rows` has their places.
     """
@@ -68,7 +68,7 @@ def question_of(grid: str, place: str, answer: str | None = None, rows: Sequence
 
 
 def has_blank(text: str) -> bool | None:
-    """True for a puzzle, False for another grid, such as an answer, None for a text that is no grid."""
+    """Return True for a puzzle, False for another grid, such as an answer, None for a text that is no grid."""
     if len(text) < 9:
         return None
     record = grid_task(task_of(text))
@@ -80,5 +80,5 @@ def has_blank(text: str) -> bool | None:
 
 
 def is_grid(text: str) -> bool:
-    """True for a puzzle or an answer, also with white space around it."""
+    """Return True for a puzzle or an answer, also with white space around it."""
     return not {has_blank(text), has_blank(text.strip())} <= {None}

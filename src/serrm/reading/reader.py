@@ -26,7 +26,7 @@ SUBMISSION = "sample_submission"  # of Kaggle, which has no puzzles
 
 
 def read_file(path: Path) -> list[Question]:
-    """The puzzles of a file, or of the JSON files of a folder, compressed or not.
+    """Read the puzzles of a file, or of the JSON files of a folder, compressed or not.
 
     Kaggle's files of ARC challenges get their answers from the files of solutions beside them. ValueError, with file
     and line, for invalid puzzles and for files without a puzzle.
@@ -50,7 +50,7 @@ def _documents(file: Path) -> Iterator[Document]:
 
 
 def _read_documents(documents: Sequence[Document]) -> list[Question]:
-    """The puzzles of files. Solutions in files of their own complete those of their challenges."""
+    """Read the puzzles of files. Solutions in files of their own complete those of their challenges."""
     solutions = {id(document): arc.solutions_to(document, documents) for document in documents}
     skipped, questions = {*map(id, solutions.values())}, list[Question]()
     for document in documents:
@@ -63,7 +63,7 @@ def _read_documents(documents: Sequence[Document]) -> list[Question]:
 
 
 def read_arguments(arguments: Iterable[str], standard_input: Callable[[], bytes]) -> list[Question]:
-    """The puzzles of command-line arguments: puzzles, files of puzzles, or `-` for standard input."""
+    """Read the puzzles of command-line arguments: puzzles, files of puzzles, or `-` for standard input."""
     questions, name = list[Question](), PurePosixPath("standard input")
     for number, text in enumerate(arguments, start=1):
         if text == "-":
@@ -74,7 +74,7 @@ def read_arguments(arguments: Iterable[str], standard_input: Callable[[], bytes]
 
 
 def read_argument(text: str, place: str = "puzzle") -> list[Question]:
-    """The puzzles of the file named `text`, or of the text itself. ValueError if it is neither."""
+    """Read the puzzles of the file named `text`, or of the text itself. ValueError if it is neither."""
     try:
         is_file = Path(text).exists() and text.strip() not in ("", ".", "..")
     except (OSError, ValueError):  # a puzzle may be longer than file names can be
@@ -83,7 +83,7 @@ def read_argument(text: str, place: str = "puzzle") -> list[Question]:
 
 
 def read_inline(text: str, place: str) -> list[Question]:
-    """The puzzles of a text at one place, such as an argument; it is never taken for the name of a file."""
+    """Read the puzzles of a text at one place, such as an argument; it is never taken for the name of a file."""
     try:
         questions = read_text(text, place, is_inline=True)
     except ValueError:
@@ -96,7 +96,7 @@ def read_inline(text: str, place: str) -> list[Question]:
 
 
 def read_text(text: str, source: str, name: str = "", *, is_inline: bool = False) -> list[Question]:
-    """The puzzles of a text; places are lines of `source`. An ARC puzzle without a name gets `name`.
+    """Read the puzzles of a text; places are lines of `source`. An ARC puzzle without a name gets `name`.
 
     ValueError, with the place, for invalid puzzles.
     """
@@ -121,7 +121,7 @@ def read_text(text: str, source: str, name: str = "", *, is_inline: bool = False
 
 
 def _questions_of_json(lines: Sequence[str], whole: str, place_of: PlaceOf, name: str) -> Iterator[Question]:
-    """The puzzles of a JSON text, or of JSON lines if the first line is a value and others follow it."""
+    """Yield the puzzles of a JSON text, or of JSON lines if the first line is a value and others follow it."""
     texts = {place_of(index): line for index, line in enumerate(lines) if line.strip()}
     try:
         json.loads(next(iter(texts.values())))
@@ -142,7 +142,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def questions_of(value: Any, place: str = "puzzle") -> Iterator[Question]:
-    """The puzzles of a value: a text, a path, bytes, an array, a data frame, decoded JSON, or several of them.
+    """Yield the puzzles of a value: a text, a path, bytes, an array, a data frame, decoded JSON, or several of them.
 
     ValueError, with its place, for an invalid puzzle.
     """
@@ -156,7 +156,7 @@ def questions_of(value: Any, place: str = "puzzle") -> Iterator[Question]:
 
 
 def _questions_of_value(value: Any, place: str, name: str, depth: int = 0) -> Iterator[Question]:
-    """The puzzles of an object, of a list of objects, or of grids. An ARC puzzle without a name gets `name`."""
+    """Yield the puzzles of an object, of a list of objects, or of grids. An ARC puzzle without a name gets `name`."""
     if isinstance(value, Path):
         yield from read_file(value)
     elif isinstance(value, list) and any(isinstance(item, Mapping | Path) for item in value):

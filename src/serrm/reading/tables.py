@@ -27,7 +27,7 @@ Header = tuple[int, str, list[str]]  # the index of the line below, the delimite
 
 
 def header_of(lines: Sequence[str]) -> Header | None:
-    """The header of a table; None without a column of puzzles."""
+    """Find the header of a table; None without a column of puzzles."""
     index = next((index for index, line in enumerate(lines) if line.strip() and not is_comment(line)), 0)
     for delimiter in ",;\t" if lines else "":
         parts = lines[index].split(delimiter)
@@ -38,12 +38,12 @@ def header_of(lines: Sequence[str]) -> Header | None:
 
 
 def has_questions(names: Sequence[str]) -> bool:
-    """True if a column or key is named as one of puzzles."""
+    """Return True if a column or key is named as one of puzzles."""
     return any(name.lower() in QUESTION_NAMES for name in names)
 
 
 def questions_of_csv(header: Header, lines: Sequence[str], place_of: PlaceOf) -> Iterator[Question]:
-    """The puzzles of a table's lines, as in RFC 4180. ValueError, with its place, for a line of other fields."""
+    """Yield the puzzles of a table's lines, as in RFC 4180. ValueError, with its place, for a line of other fields."""
     start, delimiter, names = header
     rows = csv.reader((f"{line}\n" for line in lines[start:]), delimiter=delimiter, strict=True)
     end, num = start, len({*map(str.lower, names)})
@@ -62,7 +62,7 @@ def questions_of_csv(header: Header, lines: Sequence[str], place_of: PlaceOf) ->
 
 
 def questions_of_row(row: Mapping[str, Any], place: str) -> Iterator[Question]:
-    """The puzzle of a row or object; several if its column of puzzles is a list of grids.
+    """Yield the puzzle of a row or object; several if its column of puzzles is a list of grids.
 
     ValueError for further rules, for a grid under another name, and for an object without puzzles.
     """
@@ -85,7 +85,7 @@ def questions_of_row(row: Mapping[str, Any], place: str) -> Iterator[Question]:
 
 
 def _answers_in(value: Any, place: str) -> Sequence[str | None]:
-    """The answers in a column, with None for missing ones; empty without any."""
+    """Return the answers in a column, with None for missing ones; empty without any."""
     items = value if isinstance(value, list) else [value]
     if all(map(is_missing, items)):
         return []
@@ -95,7 +95,7 @@ def _answers_in(value: Any, place: str) -> Sequence[str | None]:
 
 
 def _is_count(value: Any) -> bool:
-    """True for a number such as that of the clues, which some publishers call givens."""
+    """Return True for a number such as that of the clues, which some publishers call givens."""
     return isinstance(value, int) and 0 <= value < 10_000  # no puzzle has so few digits
 
 

@@ -37,7 +37,7 @@ class Download(Settings, Generic[S]):
 
 
 def download_settings_class(task: str) -> Any:
-    """The class of the settings of a task's `download` stage."""
+    """Return the class of the settings of a task's `download` stage."""
     generic: Any = Download
     return generic[TASKS[task].source]
 
@@ -109,7 +109,7 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def _download(file: Published, scratch: Path) -> Path:
-    """The complete file in the scratch directory."""
+    """Return the complete file in the scratch directory."""
     import pooch
     import requests
 

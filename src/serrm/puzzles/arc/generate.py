@@ -96,7 +96,7 @@ class GeneratedPuzzle(NamedTuple):
 
 
 def expected_counts(source: GeneratedArc) -> dict[str, int | float]:
-    """Numbers of puzzles, and the mean numbers of training pairs and of test inputs per puzzle."""
+    """Return the numbers of puzzles, and the mean numbers of training pairs and of test inputs per puzzle."""
     num_demonstrations, num_tests = sum(NUM_DEMONSTRATIONS) / 2, sum(NUM_TESTS) / 2
     num = source.num_train + source.num_evaluation
     return {
@@ -108,7 +108,10 @@ def expected_counts(source: GeneratedArc) -> dict[str, int | float]:
 
 
 def generate(source: GeneratedArc, seed: int) -> dict[Collection, list[GeneratedPuzzle]]:
-    """The training and the evaluation puzzles, each in random order. ValueError if a family's share cannot be met."""
+    """Generate the training and the evaluation puzzles, each in random order.
+
+    ValueError if a family's share cannot be met.
+    """
     used_pairs = set[bytes]()
     puzzles: dict[Collection, list[GeneratedPuzzle]] = {}
     # The evaluation puzzles come first, so that they do not depend on the number of training puzzles.
@@ -133,7 +136,7 @@ def generate(source: GeneratedArc, seed: int) -> dict[Collection, list[Generated
 
 
 def shares(families: Sequence[str], num: int) -> dict[str, int]:
-    """The number of puzzles of each family; the first ones have one more if `num` does not divide."""
+    """Compute the number of puzzles of each family; the first ones have one more if `num` does not divide."""
     least, num_larger = divmod(num, len(families))
     return {family: least + (number < num_larger) for number, family in enumerate(families)}
 
@@ -194,14 +197,14 @@ def draw_share(
 
 
 def draw_colours(rng: np.random.Generator, num: int) -> Colours:
-    """Different colours, none of them the background."""
+    """Draw different colours, none of them the background."""
     return tuple((1 + rng.permutation(NUM_COLOURS - 1)[:num]).tolist())
 
 
 def draw_rule(
     rng: np.random.Generator, source: GeneratedArc, colours: Colours, family: str, num_parts: int
 ) -> Rule | None:
-    """A rule of a family for questions of these colours, in two parts together with another one.
+    """Draw a rule of a family for questions of these colours, in two parts together with another one.
 
     A recolouring may be combined with any other family; of two operations exactly one moves squares, and either comes
     first. None if the settings have no family to combine it with.
@@ -237,7 +240,7 @@ def _choose(rng: np.random.Generator, options: Sequence[T]) -> T:
 
 
 def _draw_map(rng: np.random.Generator, colours: Colours) -> tuple[tuple[int, int], ...]:
-    """An injective map of the colours, without those that stay."""
+    """Draw an injective map of the colours, without those that stay."""
     others = draw_colours(rng, len(colours))
     return tuple(
         sorted((colour, other) for colour, other in zip(colours, others, strict=True) if colour != other)
@@ -246,7 +249,7 @@ def _draw_map(rng: np.random.Generator, colours: Colours) -> tuple[tuple[int, in
 
 @lru_cache(maxsize=1)
 def fixed_questions() -> tuple[Grid, ...]:
-    """The questions whose answers identify a rule."""
+    """Draw the questions whose answers identify a rule."""
     rng = keyed_rng(0, Purpose.GENERATED, 0, 2)
     return tuple(scatter(rng, 3, 7, tuple(range(1, NUM_COLOURS))) for _ in range(24))
 
@@ -276,8 +279,9 @@ def is_evaluation_rule(rule_hash: bytes) -> bool:
 def draw_pairs(
     rng: np.random.Generator, source: GeneratedArc, rule: Rule, colours: Colours, used: set[bytes]
 ) -> tuple[list[Pair], list[Pair]] | None:
-    """Draw demonstrations of a rule and tests whose answers they determine; None after NUM_SETS attempts,
-    or if too few grids show the rule.
+    """Draw demonstrations of a rule and tests whose answers they determine.
+
+    The result is None after NUM_SETS attempts, or if too few grids show the rule.
 
     `used` has the canonical forms of the pairs so far, which may not occur again.
     """
@@ -320,7 +324,7 @@ def _draw_different(
 
 
 def form_of(pair: Pair) -> bytes:
-    """The canonical form of a pair, the same for all its dihedral transforms and recolourings."""
+    """Compute the canonical form of a pair, the same for all its dihedral transforms and recolourings."""
     return canonical_form([pair.question, pair.answer])
 
 

@@ -82,7 +82,7 @@ class Rule:
         )
 
     def answer(self, question: Grid) -> Grid | None:
-        """The answer to a question; None if the rule is not defined on it."""
+        """Compute the answer to a question; None if the rule is not defined on it."""
         table = np.arange(NUM_COLOURS, dtype=np.uint8)
         for colour, other in self.recoloured:
             table[colour] = other
@@ -96,7 +96,7 @@ class Rule:
 
 
 def painted(sketch: Sketch, colour: int) -> Grid:
-    """The answer with its unpainted squares in a colour."""
+    """Return the answer with its unpainted squares in a colour."""
     if sketch.is_unpainted is None:
         return sketch.cells
     return np.where(sketch.is_unpainted, np.uint8(colour), sketch.cells)
@@ -109,7 +109,10 @@ EDGES: Final = np.array([np.zeros((3, 3)), [[0, 1, 0], [1, 1, 1], [0, 1, 0]], np
 
 
 def areas(is_part: Mask, grid: Grid | None = None) -> list[Mask]:
-    """The connected areas of squares that share an edge, of one colour each if there is a `grid`, in reading order."""
+    """Find the connected areas of squares that share an edge, in reading order.
+
+    With a `grid` the squares of an area have one colour.
+    """
     # SciPy takes long to import, and only generation uses it.
     from scipy.ndimage import label
 
@@ -121,17 +124,17 @@ def areas(is_part: Mask, grid: Grid | None = None) -> list[Mask]:
 
 
 def objects(grid: Grid) -> list[Mask]:
-    """The connected areas of squares of one colour, without the background."""
+    """Find the connected areas of squares of one colour, without the background."""
     return areas(grid != BACKGROUND, grid)
 
 
 def joined(grid: Grid, masks: Iterable[Mask]) -> Mask:
-    """The squares of all masks of a grid."""
-    return np.logical_or.reduce([np.zeros(grid.shape, dtype=bool), *masks])
+    """Join the squares of all masks of a grid."""
+    return np.asarray(np.logical_or.reduce([np.zeros(grid.shape, dtype=bool), *masks]))
 
 
 def touches_border(mask: Mask) -> bool:
-    """True if the area has a square in an outermost row or column."""
+    """Return True if the area has a square in an outermost row or column."""
     return bool(mask[0].any() or mask[-1].any() or mask[:, 0].any() or mask[:, -1].any())
 
 
@@ -139,7 +142,7 @@ def touches_border(mask: Mask) -> bool:
 
 
 def paint_object(grid: Grid, sign: int) -> Sketch | None:
-    """The object with the most squares (sign 1) or the fewest (-1); None for a single object or a tie."""
+    """Paint the object with the most squares (sign 1) or the fewest (-1); None for a single object or a tie."""
     masks = sorted(objects(grid), key=lambda mask: -sign * int(mask.sum()))
     if len(masks) < 2 or masks[0].sum() == masks[1].sum():
         return None
@@ -147,7 +150,7 @@ def paint_object(grid: Grid, sign: int) -> Sketch | None:
 
 
 def paint_colour(grid: Grid, sign: int) -> Sketch | None:
-    """All squares of the most frequent colour (sign 1) or the rarest (-1); None for a single colour or a tie."""
+    """Paint all squares of the most frequent colour (sign 1) or the rarest (-1); None for a single colour or a tie."""
     ranked = ranked_colours(grid, sign)
     if len(ranked) < 2 or ranked[0][0] == ranked[1][0]:
         return None
@@ -162,7 +165,7 @@ def ranked_colours(grid: Grid, sign: int) -> list[tuple[int, int]]:
 
 
 def paint_kind(grid: Grid, is_chosen: Callable[[Mask], bool]) -> Sketch:
-    """All objects of a kind."""
+    """Paint all objects of a kind."""
     return Sketch(grid, joined(grid, filter(is_chosen, objects(grid))))
 
 
@@ -170,12 +173,12 @@ def paint_kind(grid: Grid, is_chosen: Callable[[Mask], bool]) -> Sketch:
 
 
 def turn(grid: Grid, transform: int) -> Sketch:
-    """One of the dihedral transforms."""
+    """Apply one of the dihedral transforms."""
     return Sketch(transformed(grid, transform))
 
 
 def shift(grid: Grid, transform: int, distance: int, *, wraps: bool) -> Sketch | None:
-    """All squares moved down, in the grid turned by `transform`; squares that leave it wrap around or are lost."""
+    """Move all squares down, in the grid turned by `transform`; squares that leave it wrap around or are lost."""
     down: Grid = transformed(grid, transform)
     if distance >= len(down):
         return None
@@ -186,14 +189,14 @@ def shift(grid: Grid, transform: int, distance: int, *, wraps: bool) -> Sketch |
 
 
 def fall(grid: Grid, transform: int) -> Sketch:
-    """Every square falls down its column, in the grid turned by `transform`, onto the border or another square."""
+    """Let every square fall down its column, in the grid turned by `transform`, onto the border or another square."""
     down: Grid = transformed(grid, transform)
     order = np.argsort(down != BACKGROUND, axis=0, kind="stable")
     return Sketch(transformed(np.take_along_axis(down, order, axis=0), -transform % 4))
 
 
 def repeat(grid: Grid, rows: int, columns: int, *, mirrors: bool) -> Sketch:
-    """The grid several times side by side, every second one mirrored or not."""
+    """Repeat the grid several times side by side, every second one mirrored or not."""
     across = np.concatenate(
         [grid[:, ::-1] if mirrors and number % 2 else grid for number in range(columns)], axis=1
     )
@@ -204,30 +207,30 @@ def repeat(grid: Grid, rows: int, columns: int, *, mirrors: bool) -> Sketch:
 
 
 def fill_enclosed(grid: Grid) -> Sketch:
-    """Background that is not connected to the border by squares that share an edge."""
+    """Fill the background that is not connected to the border by squares that share an edge."""
     return Sketch(grid, joined(grid, filterfalse(touches_border, areas(grid == BACKGROUND))))
 
 
 def fill_background(grid: Grid) -> Sketch:
-    """All of the background."""
+    """Fill all of the background."""
     return Sketch(grid, grid == BACKGROUND)
 
 
 def frame_edge(grid: Grid) -> Sketch:
-    """The outermost rows and columns."""
+    """Frame the outermost rows and columns."""
     is_unpainted = np.ones(grid.shape, dtype=bool)
     is_unpainted[1:-1, 1:-1] = False
     return Sketch(grid, is_unpainted)
 
 
 def frame_pad(grid: Grid) -> Sketch:
-    """A ring of new squares around the grid."""
+    """Add a ring of new squares around the grid."""
     padded = np.pad(grid, 1)
     return frame_edge(padded)
 
 
 def frame_objects(grid: Grid) -> Sketch:
-    """Background beside a coloured square, corners included."""
+    """Frame the background beside a coloured square, corners included."""
     is_near = np.pad(grid != BACKGROUND, 1)
     is_near = is_near[:-2] | is_near[1:-1] | is_near[2:]
     is_near = is_near[:, :-2] | is_near[:, 1:-1] | is_near[:, 2:]
@@ -244,7 +247,7 @@ def gaps_between_equals(grid: Grid) -> Iterator[tuple[int, int, int, int]]:
 
 
 def connect(grid: Grid, directions: Sequence[str], *, keeps_colour: bool) -> Sketch:
-    """Lines of background between equal colours, along "rows", "columns" or both, in that colour or a new one."""
+    """Draw lines of background between equal colours, along "rows", "columns" or both, in that colour or a new one."""
     cells, is_unpainted = grid.copy(), np.zeros(grid.shape, dtype=bool)
     for direction, turned, target, mask in (
         ("rows", grid, cells, is_unpainted),
@@ -261,12 +264,12 @@ def connect(grid: Grid, directions: Sequence[str], *, keeps_colour: bool) -> Ske
 
 
 def count_objects(grid: Grid, *, is_column: bool) -> Sketch | None:
-    """A row or a column with a square for each object."""
+    """Draw a row or a column with a square for each object."""
     return _bar(len(objects(grid)), is_column)
 
 
 def count_colours(grid: Grid, *, is_column: bool) -> Sketch | None:
-    """A row or a column with a square for each colour that occurs."""
+    """Draw a row or a column with a square for each colour that occurs."""
     return _bar(len(ranked_colours(grid, 1)), is_column)
 
 
@@ -278,7 +281,7 @@ def _bar(num: int, is_column: bool) -> Sketch | None:
 
 
 def count_squares(grid: Grid, *, is_column: bool) -> Sketch | None:
-    """A row or a column with a square for each of the most frequent colour, in that colour."""
+    """Draw a row or a column with a square for each of the most frequent colour, in that colour."""
     sketch = paint_colour(grid, 1)
     if sketch is None or sketch.is_unpainted is None:
         return None
@@ -300,7 +303,7 @@ def scatter(
 
 
 def ring(rng: np.random.Generator, least: int, most: int, colours: Colours) -> Grid:
-    """Scattered squares with a rectangle of one colour that is empty inside."""
+    """Draw scattered squares with a rectangle of one colour that is empty inside."""
     grid = scatter(rng, max(least, 3), max(most, 3), colours, (10, 40))
     (top, bottom), (left, right) = (_edges(rng, side) for side in grid.shape)
     grid[top : bottom + 1, left : right + 1] = colours[rng.integers(len(colours))]
@@ -309,7 +312,7 @@ def ring(rng: np.random.Generator, least: int, most: int, colours: Colours) -> G
 
 
 def _edges(rng: np.random.Generator, side: int) -> tuple[int, int]:
-    """First and last row of a ring in a grid of `side` rows."""
+    """Draw the first and the last row of a ring in a grid of `side` rows."""
     num = int(rng.integers(3, side, endpoint=True))
     first = int(rng.integers(side - num, endpoint=True))
     return first, first + num - 1
@@ -445,7 +448,10 @@ NAMES: Final = {RECOLOUR: "replace each colour by another", **{n: f.meaning for 
 
 
 def chains(names: frozenset[str], max_parts: int) -> Iterator[tuple[Operation, ...]]:
-    """All sequences of operations of these families in a rule: none, one, or two of which exactly one moves squares."""
+    """Yield all sequences of operations of these families in a rule.
+
+    A sequence has no operation, one, or two of which exactly one moves squares.
+    """
     yield ()
     single = [operation for operation in OPERATIONS if operation.family in names]
     yield from ((operation,) for operation in single)

@@ -79,17 +79,17 @@ IDENTITY.setflags(write=False)
 
 
 def recoloured(grid: Grid, permutation: UInt8[np.ndarray, "10"]) -> Grid:
-    """The grid with every colour c replaced by permutation[c]."""
+    """Return the grid with every colour c replaced by permutation[c]."""
     return np.asarray(permutation[grid])
 
 
 def inverse_colours(permutation: UInt8[np.ndarray, "10"]) -> UInt8[np.ndarray, "10"]:
-    """The permutation that undoes this one."""
+    """Return the permutation that undoes this one."""
     return np.argsort(permutation).astype(np.uint8)
 
 
 def canonical_form(grids: Sequence[Grid]) -> bytes:
-    """A form that two sequences of grids share exactly if a transform and a recolouring turn one into the other.
+    """Compute a form that grids share with exactly their transforms and recolourings.
 
     In each of the 8 transforms the colours are numbered in order of first appearance over all grids, row by row, so all
     10! recolourings give the same form. The canonical form is the least of the 8.
@@ -98,7 +98,7 @@ def canonical_form(grids: Sequence[Grid]) -> bytes:
 
 
 def _relabelled(grids: Sequence[Grid]) -> bytes:
-    """Sizes and cells of the grids with colours numbered as they appear."""
+    """Encode the sizes and cells of the grids with colours numbered as they appear."""
     cells = b"".join(grid.tobytes() for grid in grids)
     table = bytearray(256)
     for label, colour in enumerate(sorted(set(cells), key=cells.find)):
@@ -115,7 +115,7 @@ FIRST_COLOUR: Final = 2
 
 
 def encode(grid: Grid, side: int, offset: tuple[int, int] = (0, 0)) -> Tokens:
-    """The I = side² tokens, row by row, of a canvas with the grid's top-left cell at (row, column) `offset`.
+    """Encode the I = side² tokens, row by row, of a canvas with the grid's top-left cell at (row, column) `offset`.
 
     ValueError if the grid does not fit there.
     """
@@ -132,7 +132,9 @@ def encode(grid: Grid, side: int, offset: tuple[int, int] = (0, 0)) -> Tokens:
 
 
 def decode(tokens: Tokens, side: int) -> Grid:
-    """The grid at the corner: the largest rectangle at the top left that has colours only. Any tokens are valid input.
+    """Decode the grid at the corner: the largest rectangle at the top left that has colours only.
+
+    Any tokens are valid input.
 
     Among equally large rectangles it is the one with the fewest rows; without a colour at the corner it is 0 × 0.
     """
@@ -142,7 +144,7 @@ def decode(tokens: Tokens, side: int) -> Grid:
 
 
 def decoded_sizes(tokens: Grids, side: int) -> Int[np.ndarray, "N 2"]:
-    """Rows and columns of the grids that `decode` returns for N canvases."""
+    """Count the rows and columns of the grids that `decode` returns for N canvases."""
     canvases = tokens.reshape(len(tokens), side, side)
     is_colour = (canvases >= FIRST_COLOUR) & (canvases < FIRST_COLOUR + NUM_COLOURS)
     # For every row, the width of the coloured rectangle from the top left down to it.

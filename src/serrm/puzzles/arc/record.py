@@ -21,13 +21,13 @@ DARK_COLOURS: Final = (0, 1, 2, 6, 9)  # on which a mark is white
 
 
 def cell(token: int, is_given: bool, is_wrong: bool) -> CellLook:
-    """The look of a cell."""
+    """Choose the look of a cell."""
     colour = token - FIRST_COLOUR
     return CellLook(COLOURS[colour], "#FDFDFD" if colour in DARK_COLOURS else "#000000", "", str(colour))
 
 
 def visible(tokens: Tokens, side: int) -> UInt8[np.ndarray, "_ _"]:
-    """The tokens of the grid on a canvas."""
+    """Return the tokens of the grid on a canvas."""
     return np.asarray(decode(tokens, side) + np.uint8(FIRST_COLOUR))
 
 

@@ -130,7 +130,7 @@ MazeSource = Annotated[GeneratedMaze | MirrorMaze | HubMaze, Field(discriminator
 
 
 def mirror_files(source: MirrorMaze) -> list[str]:
-    """Published files below a mirror's root."""
+    """List the published files below a mirror's root."""
     return [file.name for file in PUBLISHED]
 
 
@@ -145,7 +145,7 @@ def make(source: Any, directory: Path, seed: int) -> dict[str, Origin]:
 
 
 def raw_sets(directory: Path, settings: SubsetSettings) -> dict[str, raw.RawSet]:
-    """The training set and the test set of a raw directory: its windows, or else its whole mazes."""
+    """Return the training set and the test set of a raw directory: its windows, or else its whole mazes."""
     has_windows = (directory / FOLDER_WINDOWS).is_dir()
     folder = only_folder(directory, (FOLDER_WINDOWS,) if has_windows else (FOLDER_HARD, FOLDER_GENERATED))
     train, test = (folder / name for name in ("train.csv", "test.csv"))
@@ -183,7 +183,7 @@ def audit(train: raw.Grids, test: UInt8[np.ndarray, "M I"], side: int) -> dict[s
 
 
 def count_puzzles(source: GeneratedMaze | MirrorMaze | HubMaze, subset: SubsetSettings) -> raw.Counts:
-    """The numbers of puzzles, before they exist."""
+    """Count the puzzles before they exist."""
     generated = source if isinstance(source, GeneratedMaze) else source.windows
     side, num_train, num_test = SIDE_HARD, NUM_HARD, NUM_HARD
     if generated is not None:
@@ -225,7 +225,7 @@ def _make_windows(windows: Windows, directory: Path, seed: int) -> dict[str, Ori
 
 
 def draw_windows(maze: raw.Puzzle, windows: Windows, rng: np.random.Generator) -> list[raw.Puzzle]:
-    """Windows of a maze. ValueError if too few attempts give a goal at least `min_steps` from the start."""
+    """Draw windows of a maze. ValueError if too few attempts give a goal at least `min_steps` from the start."""
     cells = maze.question.reshape(maze.side, maze.side)
     attempts = (_draw_window(cells, windows, rng) for _ in range(MAX_ATTEMPTS))
     # Draw one window more than needed: the committed scores were made so, and without it the random stream would shift.
@@ -240,7 +240,10 @@ def draw_windows(maze: raw.Puzzle, windows: Windows, rng: np.random.Generator) -
 def _draw_window(
     cells: UInt8[np.ndarray, "S S"], windows: Windows, rng: np.random.Generator
 ) -> raw.Puzzle | None:
-    """A window with start and goal, labelled as in Maze-Hard; None if no goal is far enough from the start drawn."""
+    """Draw a window with start and goal, labelled as in Maze-Hard.
+
+    The result is None if no goal is far enough from the start drawn.
+    """
     side = windows.side
     row, column = rng.integers(0, len(cells) - side + 1, 2)
     is_free = (cells[row : row + side, column : column + side] != WALL).reshape(-1)
@@ -275,7 +278,7 @@ def iterate_mazes(side: int, rng: np.random.Generator, min_path: int) -> Iterato
 
 
 def canonical(maze: raw.Tokens, side: int) -> bytes:
-    """The least of the eight transforms of a maze, which all of them share."""
+    """Compute the least of the eight transforms of a maze, which all of them share."""
     return min(bytes(maze[cell_order(side, transform)]) for transform in range(NUM_TRANSFORMS))
 
 
@@ -297,7 +300,10 @@ def tree_cells(side: int, rng: np.random.Generator) -> Bool[np.ndarray, " I"]:
 
 
 def maze_between(is_free: Bool[np.ndarray, " I"], ends: tuple[int, int], origin: str) -> raw.Puzzle:
-    """The maze of these free cells with a start and a goal, which a path joins; its answer is a shortest path."""
+    """Return the maze of these free cells with a start and a goal, which a path joins.
+
+    Its answer is a shortest path.
+    """
     question = np.where(is_free, SPACE, WALL).astype(np.uint8)
     question[list(ends)] = START, GOAL
     answer = shortest_path(question)

@@ -17,12 +17,12 @@ GROUNDS = {WALL: "#3A3A3A", START: "#009E73", GOAL: "#CC79A7", PATH: FILLED}
 
 
 def recognises(text: str) -> bool:
-    """True for a text that contains a wall, or a start and a goal among spaces."""
+    """Return True for a text that contains a wall, or a start and a goal among spaces."""
     return "#" in text or {"S", "G"} <= {*text} <= {*data.TEXT.characters}
 
 
 def cell(token: int, is_given: bool, is_wrong: bool) -> CellLook:
-    """The look of a cell."""
+    """Choose the look of a cell."""
     ground_if_wrong = WRONG if token == PATH else WRONG_TINT
     ground = ground_if_wrong if is_wrong else GROUNDS.get(token, PAPER)
     symbol = {START: "S", GOAL: "G"}.get(token, "")
@@ -32,12 +32,12 @@ def cell(token: int, is_given: bool, is_wrong: bool) -> CellLook:
 
 
 def flaw(question: Tokens) -> str | None:
-    """Why a maze has no solution."""
+    """Say why a maze has no solution."""
     return None if shortest_path(question) is not None else "there is no path from S to G"
 
 
 def solutions(question: Tokens, hints: Mapping[int, int]) -> Iterator[Tokens]:
-    """The shortest path of `shortest_path`, if there is one; the search needs no hints."""
+    """Yield the shortest path of `shortest_path`, if there is one; the search needs no hints."""
     path = shortest_path(question)
     if path is not None:
         yield path
@@ -54,7 +54,7 @@ def judge(side: int, prediction: Tokens, question: Tokens, answer: Tokens | None
 
 
 def sample(seed: int) -> str:
-    """A random maze, one line per row."""
+    """Generate a random maze, one line per row."""
     maze = next(data.iterate_mazes(SAMPLE_SIDE, np.random.default_rng(seed), min_path=SAMPLE_SIDE))
     return "\n".join(map(data.TEXT.format, maze.question.reshape(SAMPLE_SIDE, SAMPLE_SIDE)))
 

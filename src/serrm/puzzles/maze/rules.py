@@ -27,7 +27,7 @@ PATH: Final = 5
 
 
 def side_of(mazes: UInt8[np.ndarray, "*N I"]) -> int:
-    """Side of a maze, or of the mazes of a batch. ValueError if the cells form no square."""
+    """Return the side of a maze, or of the mazes of a batch. ValueError if the cells form no square."""
     num_cells = mazes.shape[-1]
     side = math.isqrt(num_cells)
     if num_cells == 0 or side**2 != num_cells:
@@ -51,14 +51,14 @@ def check_questions(questions: Grids) -> None:
 
 
 def pack(cells: Bool[np.ndarray, " I"], side: int) -> int:
-    """Bit board of the True cells."""
+    """Return the bit board of the True cells."""
     rows = np.zeros((side, side + 1), dtype=bool)
     rows[:, :side] = cells.reshape(side, side)
     return int.from_bytes(np.packbits(rows, bitorder="little").tobytes(), "little")
 
 
 def unpack(board: int, side: int) -> Bool[np.ndarray, " I"]:
-    """Cells of a bit board, the inverse of `pack`."""
+    """Return the cells of a bit board, the inverse of `pack`."""
     num_bits = side * (side + 1)
     packed = np.frombuffer(board.to_bytes(-(-num_bits // 8), "little"), dtype=np.uint8)
     rows = np.unpackbits(packed, count=num_bits, bitorder="little").reshape(side, side + 1)
@@ -66,7 +66,7 @@ def unpack(board: int, side: int) -> Bool[np.ndarray, " I"]:
 
 
 def waves(start: int, free: int, side: int) -> Iterator[int]:
-    """Bit boards of the free cells at 0, 1, 2, … steps from the nearest cell of `start`, until there are no more."""
+    """Yield the bit boards of the free cells at 0, 1, 2, … steps from the nearest cell of `start`."""
     row = side + 1
     wave, rest = start, free & ~start
     while wave:
@@ -76,7 +76,7 @@ def waves(start: int, free: int, side: int) -> Iterator[int]:
 
 
 def shortest_path(question: Tokens) -> Tokens | None:
-    """The question with a shortest path marked, chosen as in Maze-Hard's labels; None if there is no path."""
+    """Return the question with a shortest path marked, chosen as in Maze-Hard's labels; None if there is no path."""
     levels = _waves_from_goal(question)
     if levels is None:
         return None
@@ -92,7 +92,7 @@ def shortest_path(question: Tokens) -> Tokens | None:
 
 
 def has_unique_shortest_path(maze: Tokens) -> bool:
-    """True for exactly one shortest path; False if there is no path."""
+    """Return True for exactly one shortest path; False if there is no path."""
     levels = _waves_from_goal(maze)
     if levels is None:
         return False
@@ -103,7 +103,7 @@ def has_unique_shortest_path(maze: Tokens) -> bool:
 
 
 def are_valid_paths(questions: Grids, answers: Grids) -> Bool[np.ndarray, " N"]:
-    """True for answers that mark exactly one simple path from the start to the goal, and change nothing else.
+    """Return True for answers that mark exactly one simple path from the start to the goal, and change nothing else.
 
     A path that touches itself is invalid, because its cells do not determine the order of its steps.
     """
@@ -124,7 +124,7 @@ def are_valid_paths(questions: Grids, answers: Grids) -> Bool[np.ndarray, " N"]:
 
 
 def are_shortest_paths(questions: Grids, answers: Grids) -> Bool[np.ndarray, " N"]:
-    """True for answers that are valid paths of the least length."""
+    """Return True for answers that are valid paths of the least length."""
     is_shortest = are_valid_paths(questions, answers)
     for index in np.flatnonzero(is_shortest):
         levels = _waves_from_goal(questions[index])
@@ -133,12 +133,15 @@ def are_shortest_paths(questions: Grids, answers: Grids) -> Bool[np.ndarray, " N
 
 
 def num_steps(answer: Tokens) -> int:
-    """Steps of a valid path."""
+    """Count the steps of a valid path."""
     return int(np.count_nonzero(answer == PATH)) + 1
 
 
 def _waves_from_goal(maze: Tokens) -> list[int] | None:
-    """Bit boards of the cells at 0, 1, 2, … steps from the goal; the last has only the start. None without a path."""
+    """List the bit boards of the cells at 0, 1, 2, … steps from the goal; the last has only the start.
+
+    The result is None without a path.
+    """
     check_questions(maze[None])
     side = side_of(maze)
     start, goal, free = (pack(cells, side) for cells in (maze == START, maze == GOAL, maze != WALL))

@@ -40,7 +40,7 @@ def audit(train: Grids, test: UInt8[np.ndarray, "M I"], side: int) -> dict[str, 
 
 
 def find_copies(train: Grids, test: UInt8[np.ndarray, "M I"]) -> list[tuple[int, int]]:
-    """Every test puzzle that is a symmetric copy of a training puzzle, with the first such puzzle."""
+    """Find every test puzzle that is a symmetric copy of a training puzzle, with the first such puzzle."""
     rows = defaultdict[int, list[int]](list)
     for row, key in enumerate(invariants(train).tolist()):
         rows[key].append(row)
@@ -55,7 +55,7 @@ def find_copies(train: Grids, test: UInt8[np.ndarray, "M I"]) -> list[tuple[int,
 
 
 def invariants(questions: Grids) -> UInt64[np.ndarray, " N"]:
-    """A hash of every puzzle that is the same for all its symmetric copies, and rarely for other puzzles."""
+    """Compute a hash of every puzzle that is the same for all its symmetric copies, and rarely for other puzzles."""
     starts = range(0, len(questions), NUM_AT_ONCE)
     return np.concatenate([_invariants(questions[start : start + NUM_AT_ONCE]) for start in starts])
 
@@ -86,7 +86,7 @@ def _mixed(values: Hashes) -> Hashes:
 
 
 def canonical_form(question: Tokens) -> bytes:
-    """The least form of a Sudoku, a byte per cell; ValueError for grids larger than 9×9.
+    """Compute the least form of a Sudoku, a byte per cell; ValueError for grids larger than 9×9.
 
     Rows are chosen one after the other; of all choices so far, those stay that give the least rows.
     """
@@ -127,7 +127,7 @@ def _with_next_row(
     band: int,
     side: int,
 ) -> tuple[Int[np.ndarray, " T"], Int[np.ndarray, " T"], Int[np.ndarray, "T _"], Int[np.ndarray, "T _"]]:
-    """Every choice with every row that may follow: one of the same band of `band` rows, or of a new band."""
+    """Combine every choice with every row that may follow: one of the same band of `band` rows, or of a new band."""
     is_free = np.ones((len(kinds), side), dtype=bool)
     np.put_along_axis(is_free, rows, False, axis=1)
     if rows.shape[1] % band:
@@ -143,7 +143,7 @@ def _with_next_row(
 
 @lru_cache
 def column_orders(side: int) -> Int[np.ndarray, "_ n"]:
-    """Every order of the columns that keeps stacks together."""
+    """List every order of the columns that keeps stacks together."""
     box = box_for_side(side)
     within = list(permutations(range(box.cols)))
     return np.array(

@@ -59,7 +59,10 @@ SYMBOLS = ".123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 def largest_token(side: int) -> int:
-    """The token of the largest digit. ValueError for a grid without boxes, or with more digits than characters."""
+    """Return the token of the largest digit.
+
+    ValueError for a grid without boxes, or with more digits than characters.
+    """
     box_for_side(side)
     if side >= len(SYMBOLS):
         raise ValueError(f"a Sudoku has at most {len(SYMBOLS) - 1} rows here, not {side}")
@@ -174,7 +177,9 @@ PUBLISHED = (
 
 
 def mirror_files(source: MirrorSudoku) -> list[str]:
-    """Published files below a mirror's root. Sizes that it does not have are left out, as not every profile uses them.
+    """List the published files below a mirror's root.
+
+    Sizes that it does not have are left out, as not every profile uses them.
 
     ValueError if the 25×25 puzzles are incomplete.
     """
@@ -188,7 +193,7 @@ def mirror_files(source: MirrorSudoku) -> list[str]:
 
 
 def files_25x25(directory: Path) -> list[Path]:
-    """The 25×25 files sorted by name, so that their order does not depend on the file system."""
+    """List the 25×25 files sorted by name, so that their order does not depend on the file system."""
     return sorted((directory / FOLDER_25X25).glob("*.json"), key=lambda path: path.name)
 
 
@@ -217,7 +222,7 @@ def make(source: AnySudokuSource, directory: Path, seed: int) -> dict[str, Origi
 
 
 def raw_sets(directory: Path, settings: SudokuSubsetSettings) -> dict[str, raw.RawSet]:
-    """The training set and the test sets of a raw directory.
+    """Return the training set and the test sets of a raw directory.
 
     If validation puzzles are scored, these 9×9 puzzles, 512 by default, replace all test sets. With the folder
     sudoku-extreme-1k they are the first rows of its test file; with any other, rows of the training file that are not
@@ -233,11 +238,11 @@ def raw_sets(directory: Path, settings: SudokuSubsetSettings) -> dict[str, raw.R
         return sets | {"held_out": raw.RawSet(9, num, stream=1, puzzles=rest, is_rest=not is_1k)}
     scored = islice(test, NUM_HELD_OUT if is_1k else 0, None)
     sets["9x9"] = raw.RawSet(9, settings.num_test, stream=9, puzzles=scored)
-    for size, num in settings.num_test_sizes.items():
+    for size, num_drawn in settings.num_test_sizes.items():
         side, published = int(size.partition("x")[0]), files_25x25(directory) if size == "25x25" else []
         table = read_table(TEXT, directory / FILES[size])
         puzzles = read_solvable(published) if published else enumerate(table)
-        sets[size] = raw.RawSet(side, num, stream=side, puzzles=puzzles)
+        sets[size] = raw.RawSet(side, num_drawn, stream=side, puzzles=puzzles)
     return sets
 
 
@@ -275,7 +280,7 @@ def read_json(path: Path) -> raw.Puzzle:
 
 
 def count_puzzles(source: AnySudokuSource, subset: SudokuSubsetSettings) -> raw.Counts:
-    """The numbers of puzzles, before they exist."""
+    """Count the puzzles before they exist."""
     num_25x25 = NUM_SOLVABLE_25X25
     if isinstance(source, GeneratedSudoku):
         num_train, num_test, num_25x25 = source.num_train, source.num_test, source.num_25x25
@@ -291,7 +296,7 @@ def count_puzzles(source: AnySudokuSource, subset: SudokuSubsetSettings) -> raw.
 
 
 def as_mirror(source: Mapping[str, Any], root: Path) -> dict[str, Any]:
-    """The settings of a source of published files, changed to read them from a folder, with its larger 9×9 set."""
+    """Return the settings of a source of published files, changed to read a folder, with its larger 9×9 set."""
     folder = {"folder_9x9": FOLDER_EXTREME} if (root / FOLDER_EXTREME).is_dir() else {}
     return {**source, "kind": "mirror", **folder}
 
@@ -342,7 +347,7 @@ def iterate_puzzles(
 def generate_puzzles(
     side: int, num: int, rng: np.random.Generator, clues: tuple[int, int] = (30, 45)
 ) -> list[raw.Puzzle]:
-    """The first `num` puzzles of `iterate_puzzles`."""
+    """Generate the first `num` puzzles of `iterate_puzzles`."""
     return list(islice(iterate_puzzles(side, rng, clues), num))
 
 
@@ -371,12 +376,12 @@ def with_least_shares(
 
 
 def rank_of(puzzle: raw.Puzzle) -> int:
-    """The number of a puzzle's grade, from 0 for the easiest."""
+    """Return the number of a puzzle's grade, from 0 for the easiest."""
     return GRADES.index(grades(puzzle.question[None])[0])
 
 
 def _draw_solutions(side: int, rng: np.random.Generator) -> Iterator[raw.Tokens]:
-    """Full grids without end."""
+    """Draw full grids without end."""
     while True:
         if side == 4:
             yield from rng.permutation(all_solutions_4x4())
@@ -385,13 +390,13 @@ def _draw_solutions(side: int, rng: np.random.Generator) -> Iterator[raw.Tokens]
 
 
 def all_solutions_4x4() -> UInt8[np.ndarray, "288 16"]:
-    """Every full 4×4 grid, in a fixed order."""
+    """List every full 4×4 grid, in a fixed order."""
     masks = search.masks_of(4)
     return np.stack([search.grid_of(node, masks) for node in search.search(masks.empty, masks)])
 
 
 def random_solution(side: int, rng: np.random.Generator) -> raw.Tokens:
-    """A random full grid: a randomised search from the empty grid, then a random symmetry. Not exactly uniform."""
+    """Draw a random full grid: a randomised search from the empty grid, then a random symmetry. Not exactly uniform."""
     masks = search.masks_of(side)
     while True:
         nodes = search.search(masks.empty, masks, rng, max_nodes=2 * side**2)
@@ -406,7 +411,10 @@ def random_solution(side: int, rng: np.random.Generator) -> raw.Tokens:
 def _generate_from(
     solution: raw.Tokens, rng: np.random.Generator, num_clues: int, max_clues: int
 ) -> raw.Puzzle:
-    """A puzzle with this solution only and `num_clues` clues, or more, up to `max_clues`, if no more can be removed."""
+    """Generate a puzzle with this solution only.
+
+    It has `num_clues` clues, or more, up to `max_clues`, if no more can be removed.
+    """
     for _ in range(MAX_ATTEMPTS):
         question = remove_clues(solution, rng, num_clues)
         if np.count_nonzero(question != BLANK) <= max_clues:
@@ -416,7 +424,7 @@ def _generate_from(
 
 
 def remove_clues(solution: raw.Tokens, rng: np.random.Generator, num_clues: int) -> raw.Tokens:
-    """A puzzle whose only solution is `solution`, with `num_clues` clues, or more if no more can be removed."""
+    """Return a puzzle whose only solution is `solution`, with `num_clues` clues, or more if no more can be removed."""
     masks, question = search.masks_of(math.isqrt(len(solution))), solution.copy()
     order = rng.permutation(len(solution)).tolist()
     bits = [masks.bit(cell, int(solution[cell])) for cell in order]
@@ -437,7 +445,7 @@ def remove_clues(solution: raw.Tokens, rng: np.random.Generator, num_clues: int)
 
 
 def _has_only(node: search.Node, bit: int, masks: search.Masks) -> bool:
-    """True if a cell can have no other digit than that of `bit`; False if the search takes too long."""
+    """Return True if a cell can have no other digit than that of `bit`; False if the search takes too long."""
     left, placed = node
     try:
         others = left & ~masks[bit][1], placed

@@ -39,14 +39,14 @@ class Cells(NamedTuple):
 
 @lru_cache
 def cells_of(side: int) -> Cells:
-    """The units of the cells of a grid."""
+    """Return the units of the cells of a grid."""
     units = unit_indices(side)
     order = np.argsort(units.reshape(-1), kind="stable").reshape(-1, 3)
     return Cells(box_for_side(side), units, order // side, order % side)
 
 
 def are_single(masks: UInt32[np.ndarray, "*_"]) -> Bool[np.ndarray, "*_"]:
-    """True for masks of one bit."""
+    """Return True for masks of one bit."""
     return np.asarray(np.bitwise_count(masks) == 1)
 
 
@@ -114,7 +114,7 @@ def without_pairs(masks: UInt32[np.ndarray, "N U n"]) -> UInt32[np.ndarray, "N U
 
 
 def turned(masks: UInt32[np.ndarray, "N U n"]) -> UInt32[np.ndarray, "N U n"]:
-    """The cells of a unit that may have each digit, from the digits that each cell may have, and the other way."""
+    """Turn masks of the digits per cell of a unit into masks of the cells per digit, and the other way."""
     numbers = np.arange(masks.shape[2], dtype=np.uint32)
     bits = (masks[..., None, :] >> numbers[:, None]) & np.uint32(1)
     return np.asarray(np.bitwise_or.reduce(bits << numbers, axis=3))
@@ -132,7 +132,7 @@ GRADES: Final = (*TECHNIQUES, GUESSES)
 
 
 def grades(questions: Grids) -> list[str]:
-    """The grade of every puzzle; one with several solutions, or none, needs guesses."""
+    """Return the grade of every puzzle; one with several solutions, or none, needs guesses."""
     cells = cells_of(math.isqrt(questions.shape[1]))
     num_at_once = max(1, MAX_ENTRIES // (cells.units.size * cells.units.shape[1]))
     starts = range(0, len(questions), num_at_once)

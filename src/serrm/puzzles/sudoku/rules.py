@@ -19,7 +19,7 @@ BLANK: Final = 1
 
 @lru_cache
 def unit_indices(side: int) -> Int[np.ndarray, "U n"]:
-    """Cells of the U = 3n units: rows, then columns, then boxes, each ascending. Read-only."""
+    """List the cells of the U = 3n units: rows, then columns, then boxes, each ascending. Read-only."""
     box, cells = box_for_side(side), np.arange(side**2).reshape(side, side)
     # axes: band, row in band, stack, column in stack
     boxes = cells.reshape(box.cols, box.rows, box.rows, box.cols).transpose(0, 2, 1, 3)
@@ -29,7 +29,7 @@ def unit_indices(side: int) -> Int[np.ndarray, "U n"]:
 
 
 def are_consistent(grids: Grids) -> Bool[np.ndarray, " N"]:
-    """True for grids of blanks and digits with no digit twice in a unit."""
+    """Return True for grids of blanks and digits with no digit twice in a unit."""
     side = math.isqrt(grids.shape[1])
     tokens = np.sort(grids[:, unit_indices(side)], axis=-1)
     is_repeated = (tokens[..., 1:] == tokens[..., :-1]) & (tokens[..., 1:] > BLANK)
@@ -38,11 +38,11 @@ def are_consistent(grids: Grids) -> Bool[np.ndarray, " N"]:
 
 
 def are_solutions(grids: Grids) -> Bool[np.ndarray, " N"]:
-    """True where every unit holds every digit once."""
+    """Return True where every unit holds every digit once."""
     return np.asarray(are_consistent(grids) & np.all(grids > BLANK, axis=-1))
 
 
 def are_answers(questions: Grids, answers: Grids) -> Bool[np.ndarray, " N"]:
-    """True for answers that are solutions and keep the digits of their questions."""
+    """Return True for answers that are solutions and keep the digits of their questions."""
     keeps_digits = np.all((questions == BLANK) | (questions == answers), axis=1)
     return np.asarray(keeps_digits & are_solutions(answers))

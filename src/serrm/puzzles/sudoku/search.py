@@ -75,7 +75,7 @@ class Masks(dict[int, Node]):
         ]
 
     def bit(self, cell: int, token: int) -> int:
-        """The number of the bit of a digit, given as its token, in a cell's field."""
+        """Return the number of the bit of a digit, given as its token, in a cell's field."""
         return cell * self.width + token - BLANK - 1
 
     def __missing__(self, bit: int) -> Node:
@@ -103,7 +103,7 @@ masks_of = lru_cache(Masks)  # of grids of a side
 
 
 def _bits(number: int) -> Iterator[int]:
-    """The numbers of the bits that are set, ascending."""
+    """Yield the numbers of the bits that are set, ascending."""
     while number:
         low = number & -number
         yield low.bit_length() - 1
@@ -111,13 +111,13 @@ def _bits(number: int) -> Iterator[int]:
 
 
 def place_digit(node: Node, bit: int, masks: Masks) -> Node:
-    """The node with one more candidate placed, before propagation."""
+    """Return the node with one more candidate placed, before propagation."""
     left, placed = masks[bit]
     return node[0] & left, node[1] | placed
 
 
 def place_clues(question: Sequence[int], masks: Masks) -> Node:
-    """The node with the clues of a question of I tokens; before propagation."""
+    """Return the node with the clues of a question of I tokens; before propagation."""
     node = masks.empty
     for cell, token in enumerate(question):
         if token > BLANK:
@@ -126,7 +126,7 @@ def place_clues(question: Sequence[int], masks: Masks) -> Node:
 
 
 def grid_of(node: Node, masks: Masks) -> Tokens:
-    """The grid of a node in which every cell has one digit left."""
+    """Return the grid of a node in which every cell has one digit left."""
     bits = _bits(node[0] & masks.cell_fields)
     return np.array([bit % masks.width + 1 + BLANK for bit in bits], dtype=np.uint8)
 
@@ -153,7 +153,7 @@ def propagate(node: Node, masks: Masks) -> Node | None:
 def search(
     node: Node, masks: Masks, rng: np.random.Generator | None = None, max_nodes: int | None = None
 ) -> Iterator[Node]:
-    """All solutions below a node, depth first, each as a node with one candidate left in every field.
+    """Yield all solutions below a node, depth first, each as a node with one candidate left in every field.
 
     Digits are tried in ascending order, or in random order with `rng`. SearchBudgetError after
     `max_nodes` nodes without a solution.
@@ -178,7 +178,7 @@ def search(
 
 
 def _branches(left: int, masks: Masks) -> list[int]:
-    """The candidates of the first undecided cell with the fewest of them; empty if all cells are decided."""
+    """List the candidates of the first undecided cell with the fewest of them; empty if all cells are decided."""
     guards = masks.guards & masks.cell_fields
     # The candidates not yet removed, and the guard bits of the cells that have any.
     rest, filled, num_removed = left & masks.cell_fields, guards, 0
@@ -201,7 +201,7 @@ def _branches(left: int, masks: Masks) -> list[int]:
 def cp_sat_model(
     question: Tokens, hints: Mapping[int, int]
 ) -> tuple["CpModel", dict[tuple[int, int], "IntVar"]]:
-    """A Sudoku as a model of CP-SAT, with its variables by cell and token.
+    """Formulate a Sudoku as a model of CP-SAT, with its variables by cell and token.
 
     The search tries `hints`, tokens by cell, first; wrong hints cost time only.
     """
@@ -249,7 +249,7 @@ def cp_sat_solutions(question: Tokens, hints: Mapping[int, int]) -> Iterator[Tok
 
 
 def flaw(question: Tokens) -> str | None:
-    """The reason why a Sudoku has no solution; None if propagation alone finds no reason."""
+    """Name the reason why a Sudoku has no solution; None if propagation alone finds no reason."""
     if not are_consistent(question[None]).all():
         return "a digit is given twice in a row, column or box"
     masks = masks_of(math.isqrt(len(question)))
@@ -259,7 +259,7 @@ def flaw(question: Tokens) -> str | None:
 
 
 def caveat(question: Tokens) -> str:
-    """A remark on a Sudoku with several solutions; empty for one solution, or if the search takes too long."""
+    """Make a remark on a Sudoku with several solutions; empty for one solution, or if the search takes too long."""
     if (question == BLANK).all():
         return "a grid without clues: any solution is right"
     masks = masks_of(math.isqrt(len(question)))

@@ -15,7 +15,7 @@ from serrm.puzzles.raw import Grids
 
 
 def draw_symmetries(side: int, num: int, rng: np.random.Generator) -> UInt8[np.ndarray, "num P"]:
-    """Parameters of `num` independent uniform symmetries.
+    """Draw the parameters of `num` independent uniform symmetries.
 
     Permutations are sort orders of uniform numbers: one number per digit, row, column, band and stack, and one for the
     flag.
@@ -31,7 +31,7 @@ def draw_symmetries(side: int, num: int, rng: np.random.Generator) -> UInt8[np.n
 def _line_order(
     line_keys: Float64[np.ndarray, "N n"], group_keys: Float64[np.ndarray, "N G"]
 ) -> Int[np.ndarray, "N n"]:
-    """Orders of the n lines that keep the G groups (bands or stacks) together."""
+    """Return the orders of the n lines that keep the G groups (bands or stacks) together."""
     num, num_groups = group_keys.shape
     within = np.argsort(line_keys.reshape(num, num_groups, -1), axis=2)
     starts = within.shape[2] * np.argsort(group_keys, axis=1)
@@ -39,7 +39,7 @@ def _line_order(
 
 
 def draw_symmetry(seed: int, puzzle: int, augmentation: int, side: int) -> UInt8[np.ndarray, " P"]:
-    """Parameters of an augmentation of a puzzle, a pure function of the arguments; 0 is the puzzle itself."""
+    """Draw the parameters of an augmentation of a puzzle, a pure function of the arguments; 0 is the puzzle itself."""
     if augmentation == 0:
         lines = np.arange(side, dtype=np.uint8)
         return np.concatenate([lines, lines, [0], lines + 1]).astype(np.uint8)
