@@ -125,7 +125,7 @@ def test_an_invalid_puzzle_is_one_line_with_its_place(
 ) -> None:
     path = tmp_path / "bad"
     path.write_text(content)
-    place = "" if line is None else f"^{path}:{line}: " if line else f"^{path}: "
+    place = None if line is None else f"^{path}:{line}: " if line else f"^{path}: "
     with pytest.raises(ValueError, match=place) as error:
         list(read(content if line is None else path))
     assert "\n" not in str(error.value)
