@@ -6,7 +6,7 @@ with its scoring; `task_of` gives its task, the key of its record in TASKS.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, TypeVar
 
@@ -118,12 +118,13 @@ class Params(Settings):
     def _check(self) -> "Params":
         for data_set, section in self.data_sets.items():
             names_task = f"data_sets.{data_set}.task" if section.task else "data_sets"
-            _check_known(names_task, [self.task_of(data_set)], TASKS, "a task")
+            _check_known(names_task, self.task_of(data_set), TASKS, "a task")
         for name in self.tests:
             self._check_tests(name)
-        _check_known("recipes", self.recipes, self.data_sets, "an entry of data_sets")
         for data_set, recipes in self.recipes.items():
-            _check_known(f"recipes.{data_set}", recipes, self.models, "an entry of models")
+            _check_known("recipes", data_set, self.data_sets, "an entry of data_sets")
+            for model in recipes:
+                _check_known(f"recipes.{data_set}", model, self.models, "an entry of models")
         for data_set in self.data_sets:
             self._check_files(data_set)
             self.download_settings(data_set)
@@ -135,13 +136,9 @@ class Params(Settings):
                     RunSection(data_set=data_set, model=model, seed=0, init=RANDOM), f"{data_set}-{model}-s0"
                 )
         for name, run in self.runs.items():
-            _check_known(f"runs.{name}.data_set", [run.data_set], self.data_sets, "an entry of data_sets")
-            _check_known(
-                f"runs.{name}.model",
-                [run.model],
-                self.recipes.get(run.data_set, {}),
-                f"in recipes.{run.data_set}",
-            )
+            _check_known(f"runs.{name}.data_set", run.data_set, self.data_sets, "an entry of data_sets")
+            recipes = self.recipes.get(run.data_set, {})
+            _check_known(f"runs.{name}.model", run.model, recipes, f"in recipes.{run.data_set}")
             self.run_settings(name)
             self.scoring_settings(name)
         names: dict[tuple[str, str, int], str] = {}
@@ -169,7 +166,7 @@ class Params(Settings):
 
     def _check_tests(self, name: str) -> None:
         tests = self.tests[name]
-        _check_known(f"tests.{name}.data_set", [tests.data_set], self.data_sets, "an entry of data_sets")
+        _check_known(f"tests.{name}.data_set", tests.data_set, self.data_sets, "an entry of data_sets")
         if not isinstance(self._record(tests.data_set), GridTask):
             why = "puzzles of ARC-AGI are learned from their demonstrations, so others would need another training"
             raise ValueError(f"tests.{name}.data_set: {why} (got {tests.data_set!r})")
@@ -220,7 +217,7 @@ class Params(Settings):
 
     def _section(self, data_set: str) -> DataSetSection:
         """Find the section of a data set. ValueError for an unknown name, which may be a stage's argument DATA_SET."""
-        _check_known("DATA_SET", [data_set], self.data_sets, "an entry of data_sets")
+        _check_known("DATA_SET", data_set, self.data_sets, "an entry of data_sets")
         return self.data_sets[data_set]
 
     def _source_and_subset(self, data_set: str) -> tuple[Any, Settings]:
@@ -256,12 +253,12 @@ class Params(Settings):
 
     def test_settings(self, name: str) -> FileTests:
         """Find the entry of a further test set."""
-        _check_known("ENTRY", [name], self.tests, "an entry of tests")
+        _check_known("ENTRY", name, self.tests, "an entry of tests")
         return self.tests[name]
 
     def run_settings(self, name: str) -> RunSettings:
         """Compose the settings of a run's training."""
-        _check_known("RUN", [name], self.runs, "an entry of runs")
+        _check_known("RUN", name, self.runs, "an entry of runs")
         return self._compose(self.runs[name], name)
 
     def settings_of_plain_run(self, data_set: str, family: str) -> RunSettings | None:
@@ -271,7 +268,7 @@ class Params(Settings):
 
     def scoring_settings(self, name: str) -> ScoringSettings:
         """Compose the settings of a run's evaluation."""
-        _check_known("RUN", [name], self.runs, "an entry of runs")
+        _check_known("RUN", name, self.runs, "an entry of runs")
         run = self.runs[name]
         sections = self._sections(run, name)
         source, subset = self._source_and_subset(run.data_set)
@@ -334,7 +331,7 @@ class Params(Settings):
         for key, value in run.changes.items():
             section_name, _, field = key.partition(".")
             key_path = f"runs.{name}.changes.{key}"
-            _check_known(key_path, [section_name], sections, "a section")
+            _check_known(key_path, section_name, sections, "a section")
             if key == "arrays.seed":
                 raise ValueError(f"{key_path}: {_only_seed(data_set_key)}")
             sections[section_name].change(key_path, field, value)
@@ -400,10 +397,9 @@ def _check_augmentations(settings: ArraySettings, task: Task, key: str) -> None:
         raise ValueError(f"{key}: {most} (got {settings.num_augmentations})")
 
 
-def _check_known(key: str, names: Iterable[str], allowed: Iterable[str], what: str) -> None:
-    for name in names:
-        if name not in allowed:
-            raise ValueError(f"{key}: {name!r} is not {what}; known are {', '.join(allowed)}")
+def _check_known(key: str, name: str, allowed: Mapping[str, object], kind: str) -> None:
+    if name not in allowed:
+        raise ValueError(f"{key}: {name!r} is not {kind}; known are {', '.join(allowed)}")
 
 
 def _fidelity(sections: Mapping[str, Merged]) -> Fidelity:
