@@ -113,7 +113,7 @@ class Network(nn.Module):
 
     def __init__(self, layers: Sequence[Sequence[nn.Module]]) -> None:
         super().__init__()
-        self.layers = nn.ModuleList(nn.ModuleList(parts) for parts in layers)
+        self.layers = nn.ModuleList(nn.ModuleList(sublayers) for sublayers in layers)
 
     def forward(self, x: Features, injection: Features, rotation: Rotation | None) -> Features:
         x = x + injection
