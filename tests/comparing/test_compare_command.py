@@ -67,7 +67,7 @@ def compared(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[float
     """FSR on both sides in percent, of the only score that is compared."""
     capsys.readouterr()
     assert main(["compare", *arguments, "--json", "--all"]) == 0
-    score = next(each for each in json.loads(capsys.readouterr().out)["scores"] if each["metric"] == "fsr")
+    score = next(line for line in json.loads(capsys.readouterr().out)["scores"] if line["metric"] == "fsr")
     return score["first"]["value"], score["second"]["value"]
 
 

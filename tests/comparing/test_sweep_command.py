@@ -37,8 +37,8 @@ def write(rate: float, evaluation: Evaluation) -> None:
 def add_experiment(head: str, name: str) -> None:
     """An experiment with the files as they are."""
     git("add", ".")
-    made = git("commit-tree", git("write-tree"), "-p", "HEAD", "-m", name)
-    git("update-ref", f"refs/exps/{head[:2]}/{head[2:]}/{name}", made)
+    experiment = git("commit-tree", git("write-tree"), "-p", "HEAD", "-m", name)
+    git("update-ref", f"refs/exps/{head[:2]}/{head[2:]}/{name}", experiment)
 
 
 @pytest.fixture(scope="module")
@@ -82,12 +82,12 @@ def test_a_point_is_a_row_with_its_difference_from_the_commit(capsys: pytest.Cap
 
 @pytest.mark.usefixtures("project")
 def test_another_metric_is_compared_if_the_scores_have_it(capsys: pytest.CaptureFixture[str]) -> None:
-    by_metric = [rows_of(capsys, "--metric", metric) for metric in ("fsr", "gpa")]
-    assert by_metric[0] == rows_of(capsys) != by_metric[1]
+    tables = [rows_of(capsys, "--metric", metric) for metric in ("fsr", "gpa")]
+    assert tables[0] == rows_of(capsys) != tables[1]
     assert main(["sweep", "--metric", "fsrr"]) == main(["sweep", "--set", "7x7"]) == 1
     assert main(["sweep", "none-*"]) == 2
-    metric, of_set, pattern = capsys.readouterr().err.splitlines()
-    assert "'fsrr'" in metric and "'7x7'" in of_set and "9x9" in of_set and "none-*" in pattern
+    metric, test_set, pattern = capsys.readouterr().err.splitlines()
+    assert "'fsrr'" in metric and "'7x7'" in test_set and "9x9" in test_set and "none-*" in pattern
 
 
 @pytest.mark.usefixtures("project")

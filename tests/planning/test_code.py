@@ -43,6 +43,6 @@ def test_lazy_and_relative_imports_are_followed_and_those_for_types_are_not(
         (tmp_path / "lab" / name).write_text(source + ("z = 1\n" if source == "" else ""))
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(imports, "PACKAGES", ("lab",))
-    found = import_closure({"lab.a"}, lambda name: name.startswith("lab.left"))
-    assert found == {"lab.a", "lab.b", "lab.c", "lab.parts.d", "lab.e"}
+    modules = import_closure({"lab.a"}, lambda name: name.startswith("lab.left"))
+    assert modules == {"lab.a", "lab.b", "lab.c", "lab.parts.d", "lab.e"}
     assert "lab.b" not in sys.modules, "source is read, not run"

@@ -77,10 +77,10 @@ def write_made(folder):
     return folder
 
 
-def set_rate(file, metric, rate, of_set="9x9", steps="16", num=500):
+def set_rate(file, metric, rate, test_set="9x9", steps="16", num=500):
     """Change one score of a run, with its interval."""
     low, high = wilson(rate * num, num)
-    file["sets"][of_set]["steps"][steps] |= {metric: rate, f"{metric}_lo": low, f"{metric}_hi": high}
+    file["sets"][test_set]["steps"][steps] |= {metric: rate, f"{metric}_lo": low, f"{metric}_hi": high}
 
 
 def paper_files():
@@ -98,8 +98,8 @@ def paper_files():
                     continue
                 num = entry.num or column.num
                 facts = {"side": column.side or 9, "num_puzzles": num, "headline_steps": 16}
-                of_set = sets.setdefault(column.set, {"status": "scored", **facts, "steps": {}})
-                scores = of_set["steps"].setdefault(str(column.steps), {})
+                scored = sets.setdefault(column.set, {"status": "scored", **facts, "steps": {}})
+                scores = scored["steps"].setdefault(str(column.steps), {})
                 value, *ends = (float(number) / 100 for number in entry.numbers)
                 low, high = ends or wilson(value * num, num)
                 if column.metric not in scores:

@@ -40,7 +40,7 @@ def parts(report):
 @pytest.fixture
 def verdicts(parts):
     """The verdicts on runs by claim."""
-    return lambda *files: {key: overall(each) for key, each in parts(*files).items()}
+    return lambda *files: {key: overall(claim) for key, claim in parts(*files).items()}
 
 
 def test_the_papers_own_numbers_refute_none_of_its_claims(verdicts, parts):
@@ -55,16 +55,16 @@ def test_the_papers_own_numbers_refute_none_of_its_claims(verdicts, parts):
         **dict.fromkeys(untested, UNTESTED),
     }
     assert {key: verdict for key, verdict in verdicts(paper_files()).items() if verdict != HOLDS} == others
-    assert FAILS not in {part.verdict for each in parts(paper_files()).values() for part in each}
+    assert FAILS not in {part.verdict for claim in parts(paper_files()).values() for part in claim}
 
 
 def test_without_results_no_run_is_tested_and_alone_no_comparison(verdicts, made):
-    found = verdicts({})
-    assert {key for key, verdict in found.items() if verdict != UNTESTED} == {"parameters"}, (
+    claims = verdicts({})
+    assert {key for key, verdict in claims.items() if verdict != UNTESTED} == {"parameters"}, (
         "needs no run of ours"
     )
-    found = verdicts({key: file for key, file in made.items() if key[1] == "se_rrm"})
-    tested = {key for key, verdict in found.items() if verdict != UNTESTED}
+    claims = verdicts({key: file for key, file in made.items() if key[1] == "se_rrm"})
+    tested = {key for key, verdict in claims.items() if verdict != UNTESTED}
     assert tested == {"more_steps", "parameters", "permutation"}
 
 
@@ -83,11 +83,11 @@ def test_without_results_no_run_is_tested_and_alone_no_comparison(verdicts, made
     ],
 )
 def test_a_claim_holds_wholly_only_if_all_its_parts_do(verdicts_of_parts, expected):
-    assert overall([Part("", each, "") for each in verdicts_of_parts]) == expected
+    assert overall([Part("", verdict, "") for verdict in verdicts_of_parts]) == expected
 
 
 @pytest.mark.parametrize(
-    ("claim", "part", "model", "task", "metric", "of_set", "rate", "expected"),
+    ("claim", "part", "model", "task", "metric", "test_set", "rate", "expected"),
     [
         ("margins", 0, "trm", "sudoku", "fsr", "9x9", 0.53, HOLDS),
         ("margins", 0, "trm", "sudoku", "fsr", "9x9", 0.59, UNDECIDED),
@@ -104,13 +104,15 @@ def test_a_claim_holds_wholly_only_if_all_its_parts_do(verdicts_of_parts, expect
         ("every_depth", 4, "trm", "sudoku", "fsr", "9x9", 0.97, FAILS),
     ],
 )
-def test_a_verdict_follows_its_number(parts, made, claim, part, model, task, metric, of_set, rate, expected):
+def test_a_verdict_follows_its_number(
+    parts, made, claim, part, model, task, metric, test_set, rate, expected
+):
     """A score that may be chance neither holds nor fails; HRM did not run on ARC-AGI-1. One seed each, n 500."""
     del made["sudoku", "se_rrm", 1]
     set_rate(made["sudoku", "se_rrm", 0], "fsr", 0.63)
     if claim == "maze":
         set_rate(made["maze", "se_rrm", 0], "fsr", 0.8, "10x10")
-    set_rate(made[task, model, 0], metric, rate, of_set)
+    set_rate(made[task, model, 0], metric, rate, test_set)
     assert parts(made)[claim][part].verdict == expected
 
 
@@ -269,7 +271,7 @@ def test_models_are_compared_only_on_the_same_data_set(parts, made):
     for model in ("trm", "se_rrm"):
         second = deepcopy(made["maze", model, 0]) | {"data_set": "second", "task": "maze"}
         made["second", model, 0] = second
-        set_rate(second, "fsr", {"trm": 0.9, "se_rrm": 0.5}[model], of_set=second["set_of_trained_size"])
+        set_rate(second, "fsr", {"trm": 0.9, "se_rrm": 0.5}[model], test_set=second["set_of_trained_size"])
     for model in ("trm", "hrm"):
         del made["maze", model, 0]
     ahead_of_trm, ahead_of_hrm = parts(made)["maze"]
@@ -291,9 +293,9 @@ def test_a_further_data_set_adds_parts_to_checks_of_all_data_sets(parts, made):
     assert len(parts(made)["tied_sudoku"]) == 1, "the untied variant did not run there"
     made["harder", "se_rrm_untied", 0] = deepcopy(harder) | {"variant": "se_rrm_untied"}
     set_rate(made["harder", "se_rrm_untied", 0], "fsr", 0.3)
-    found = parts(made)
-    assert "after 16 steps 50.00" in found["more_steps"][1].evidence
+    claims = parts(made)
+    assert "after 16 steps 50.00" in claims["more_steps"][1].evidence
     for key in ("more_steps", "tied_sudoku"):
-        assert [part.verdict for part in found[key]] == [UNDECIDED, HOLDS]
-        assert found[key][1].statement.startswith("harder")
-    assert len(found["margins"]) == 5, "other checks read the first alone"
+        assert [part.verdict for part in claims[key]] == [UNDECIDED, HOLDS]
+        assert claims[key][1].statement.startswith("harder")
+    assert len(claims["margins"]) == 5, "other checks read the first alone"

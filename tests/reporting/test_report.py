@@ -104,8 +104,8 @@ def test_every_score_comes_from_a_metric_file_or_the_paper(written):
     scores = set()
     for path in [*(written / "data").glob("*.csv"), written / "reports" / "report.html"]:
         text = path.read_text(encoding="utf-8").replace("<span>", "")
-        of_one_seed = re.sub(r"[\d.]+ ± [\d.]+ \(.*?\)", "", text)
-        scores |= set(printed.findall(of_one_seed))
+        single_seeds = re.sub(r"[\d.]+ ± [\d.]+ \(.*?\)", "", text)
+        scores |= set(printed.findall(single_seeds))
     assert len(scores) > 60 and scores <= known
 
 
@@ -136,7 +136,7 @@ def test_arrows_appear_only_for_the_same_puzzles(report, made):
 
 
 def test_flops_include_those_of_initial_weights_of_the_same_profile_alone(made):
-    params, papers = (read_params(ROOT / "profiles" / f"{name}.yaml") for name in ("ci", "paper"))
+    params, paper_params = (read_params(ROOT / "profiles" / f"{name}.yaml") for name in ("ci", "paper"))
     run = params.runs["sudoku-se_rrm-s0"]
     first, second = (Evaluation.model_validate(made["sudoku", "se_rrm", seed]) for seed in (0, 1))
     for init, other_flops in (
@@ -146,7 +146,7 @@ def test_flops_include_those_of_initial_weights_of_the_same_profile_alone(made):
     ):
         runs = {"sudoku-se_rrm-s1": run.model_copy(update={"seed": 1, "init": init})}
         changed = params.model_copy(update={"profile": "made", "runs": runs})
-        assert total_flops(second, make_report(changed, papers, [first, second])) == (
+        assert total_flops(second, make_report(changed, paper_params, [first, second])) == (
             second.training.flops + other_flops
         ), init
 
@@ -163,8 +163,8 @@ def test_headline_and_conclusion_use_the_headline_steps_of_every_run(made):
     before = report_of(made)
     after = report_of(made | {("sudoku", "trm", 0): without_16(made["sudoku", "trm", 0])})
     one, other = (headline(report).frame.set_index("Test puzzles")["TRM"] for report in (before, after))
-    (of_trained,) = (name for name in one.index if name.startswith("Sudoku 9×9"))
-    assert other[of_trained] == f"{one[of_trained]} after 8"
+    (main_set,) = (name for name in one.index if name.startswith("Sudoku 9×9"))
+    assert other[main_set] == f"{one[main_set]} after 8"
     trm = re.search(r"Sudoku 9×9 \(FSR: .*?(TRM [\d.]+)", conclusion(before))[1]
     assert conclusion(after) == conclusion(before).replace(trm, f"{trm} after 8", 1)
     nowhere = {key: without_16(file) for key, file in made.items()}
@@ -226,9 +226,9 @@ def test_a_wrong_file_of_scores_is_named(made, tmp_path, change, message):
 @cache
 def report_here(profile):
     """A report of the scores of a profile in reports/, committed or made since."""
-    params, papers = (read_params(ROOT / "profiles" / f"{name}.yaml") for name in (profile, "paper"))
+    params, paper_params = (read_params(ROOT / "profiles" / f"{name}.yaml") for name in (profile, "paper"))
     runs = read_gathered(params, ROOT / "reports" / profile / "metrics.json")
-    return make_report(params, papers, runs)
+    return make_report(params, paper_params, runs)
 
 
 def results_of(table):
