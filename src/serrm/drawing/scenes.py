@@ -1,10 +1,8 @@
 """Puzzles of files as scenes to draw: `serrm show`, and the answers of `serrm solve`."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
-from typing import TypeVar
 
 from serrm.drawing.examples import Example, example_scene, read_examples
 from serrm.drawing.puzzles import DrawnPuzzle, Panel, Scene
@@ -15,7 +13,6 @@ from serrm.reading.question import Question
 from serrm.reading.reader import read_file
 from serrm.scoring.predictions import PREDICTIONS
 
-T = TypeVar("T")
 USUAL_SIDE = 9  # of a Sudoku
 
 
@@ -39,7 +36,9 @@ def read_scene(
         puzzles, number = [tests for tests in puzzles if tests[0].name == name], 1
         if not puzzles:
             raise ValueError(f"{path}: no puzzle is named {name!r}")
-    tests = _numbered(path, puzzles, number)
+    if number > len(puzzles):
+        raise ValueError(f"{path}: there is no puzzle {number}, only {len(puzzles)}")
+    tests = puzzles[number - 1]
     if not tests[0].name:
         return Scene(f"{path.name}: puzzle {number}", [puzzle_of(tests[0], has_answer)])
     has_own_name = name is not None or sum(others[0].name == tests[0].name for others in puzzles) == 1
@@ -65,13 +64,6 @@ def _example(path: Path, number: int | None, name: str | None) -> Example:
 def _place_of_puzzle(question: Question) -> str:
     """Name the place of a question's puzzle: the tests of an ARC puzzle belong together."""
     return question.place.rpartition(" test ")[0] if question.task == ARC else question.place
-
-
-def _numbered(path: Path, items: Sequence[T], number: int) -> T:
-    """Take item `number` of those in a file, from 1. ValueError if there are fewer."""
-    if number > len(items):
-        raise ValueError(f"{path}: there is no puzzle {number}, only {len(items)}")
-    return items[number - 1]
 
 
 def puzzle_of(question: Question, has_answer: bool = False) -> DrawnPuzzle:
