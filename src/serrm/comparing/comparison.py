@@ -163,18 +163,13 @@ def _lines(key: Key, runs: Sides, *, has_all: bool) -> Iterator[Line]:
     records = metrics_of((runs[1] or runs[0])[0].task)
     for name, steps in _scored(runs, has_all=has_all):
         for metric in [metric for metric, record in records.items() if has_all or record.is_listed]:
-            counts = [
-                sum(metric in run.scored[name].steps.get(steps, {}) for run in side if name in run.scored)
+            scores = [score(side, metric, name, steps) for side in runs]
+            has_metric = [
+                any(metric in run.scored[name].steps.get(steps, {}) for run in side if name in run.scored)
                 for side in runs
             ]
-            if any(0 < count < len(side) for count, side in zip(counts, runs, strict=True)):
-                continue
-            first, second = (
-                score(side, metric, name, steps) if count else None
-                for count, side in zip(counts, runs, strict=True)
-            )
-            if first or second:
-                yield _line(key, runs, name, metric, steps, first, second)
+            if any(scores) and has_metric == [value is not None for value in scores]:
+                yield _line(key, runs, name, metric, steps, *scores)
 
 
 def _scored(runs: Sides, *, has_all: bool) -> Iterator[tuple[str, int]]:
