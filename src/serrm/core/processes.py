@@ -100,7 +100,8 @@ class Processes:
 
     def merge(self, value: T, merged: Callable[[T, T], T]) -> T:
         """Merge the values of all processes, two at a time in the order of ranks, on all of them."""
-        return reduce(merged, self.collect(value))
+        values: list[T] = self.collect(value)
+        return reduce(merged, values)
 
 
 ALONE = Processes()

@@ -39,7 +39,8 @@ from serrm.scoring.metrics import MEAN, METRICS, Metric, metrics_of
 from serrm.scoring.schema import Evaluation, PermutedPuzzle
 from serrm.training.log import Record
 
-K, V = TypeVar("K"), TypeVar("V")
+K = TypeVar("K")
+V = TypeVar("V")
 DARK, MUTED = "#333333", "#595959"
 LOOK: Final[dict[Any, Any]] = {
     "axes.axisbelow": True,
