@@ -10,7 +10,9 @@ from serrm.arrays.stream import random_stream
 from serrm.inference.predict import predict
 from serrm.models.families import ModelSettings
 from serrm.models.flops import flops
+from serrm.models.gates import GATES
 from serrm.models.halting import QLearning, RandomHalting
+from serrm.models.layers import SwiGLU
 from serrm.models.recurrence import num_parameters
 from serrm.models.settings import ModelSizes
 from serrm.training.loop import Trainer
@@ -80,6 +82,16 @@ def test_a_prediction_does_what_is_counted(model: str) -> None:
     tokens = torch.randint(1, NUM_SYMBOLS, (BATCH, SIDE**2), generator=rng)
     expected = flops(MODELS[model], SIZES)
     assert counted(lambda: list(predict(built, tokens, NUM_SYMBOLS, (1, 3)))) == 3 * BATCH * expected
+
+
+def test_layers_that_training_drops_at_random_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Dropped(SwiGLU):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.zeros_like(x) if self.training else super().forward(x)
+
+    monkeypatch.setitem(GATES, "dropped", Dropped)
+    dropped = TINY_TRM.model_copy(update={"gate": "dropped"})
+    assert flops(dropped, SIZES, RANDOM) == flops(TINY_TRM, SIZES, RANDOM)
 
 
 def test_the_papers_se_rrm_needs_what_is_known() -> None:

@@ -153,7 +153,8 @@ def composed(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Compose the values that a run uses by their keys below model, train, arrays, evaluate and so on.
 
     `settings` are by the keys of the params file, in the order of its levels, of which later ones win as in
-    `serrm.config`: the model, the data set, the recipe, the changes of the run. Names of sections are left out.
+    `serrm.config`: the model, the data set, the recipe, the changes of the run. Names of sections are left out, and
+    test-time compute, which has scores of its own.
     """
     data_set, model = settings.get("run.data_set"), settings.get("run.model")
     levels = {
@@ -173,7 +174,7 @@ def composed(settings: Mapping[str, Any]) -> dict[str, Any]:
         if level_of.setdefault(setting, level) != level:
             values = {name: old for name, old in values.items() if not f"{name}.".startswith(f"{setting}.")}
             level_of[setting] = level
-        if key not in ("run.data_set", "run.model"):
+        if key not in ("run.data_set", "run.model") and not short.startswith("evaluate.test_time_compute"):
             values[short] = value
     return values
 

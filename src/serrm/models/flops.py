@@ -25,7 +25,7 @@ def flops(settings: ModelSettings, sizes: ModelSizes, halting: HaltingSettings |
     bootstrapped target does.
     """
     with torch.device("meta"):
-        model = settings.build(sizes, None)
+        model = settings.build(sizes, None).eval()  # as no layer is left out at random then
         tokens = torch.zeros(model.num_starts, sizes.num_positions, dtype=torch.long)
     state = model.initial_state(1, sizes.num_positions, sizes.num_symbols)[0]
     state = (state.flatten(0, 1) if model.num_starts > 1 else state).requires_grad_()
