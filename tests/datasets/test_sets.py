@@ -286,7 +286,7 @@ SMALL = sudoku_data.generate_puzzles(4, 1, np.random.default_rng(0), (7, 7))
         (
             "sudoku",
             with_line("sudoku-25x25/2.json", 0, json.dumps({"grid": [[0] * 10] * 6})),
-            "6 rows of 10 cells",
+            "60 characters are not a square grid",
         ),
         ("sudoku", lambda raw: (raw / sudoku_data.FILE_16X16).unlink(), r"puzzles\.csv: "),
         ("sudoku", lambda raw: (raw / "sudoku-extreme").mkdir(), "sudoku-extreme"),

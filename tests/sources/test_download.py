@@ -209,4 +209,4 @@ def test_a_mirror_without_its_folder_is_named_and_may_lack_sizes(tmp_path: Path)
     assert names & {"sudoku-25x25", "sudoku-4x4"} == set()
     settings = SudokuSubsetSettings(num_train=1, num_test=1, num_test_sizes={"25x25": 1}, seed=0)
     with pytest.raises(ValueError, match="25x25"):
-        TASKS["sudoku"].raw_sets(tmp_path / "raw", settings)  # type: ignore[attr-defined]
+        list(TASKS["sudoku"].raw_sets(tmp_path / "raw", settings)["25x25"].puzzles)  # type: ignore[attr-defined]

@@ -8,8 +8,6 @@ from copy import deepcopy
 from io import StringIO
 from typing import Any, NamedTuple
 
-from ruamel.yaml import YAML
-
 from serrm.config import RANDOM, Params, RunSection
 from serrm.core.settings import parse
 
@@ -52,6 +50,8 @@ def with_runs(text: str, runs: Mapping[str, Mapping[str, Any]], file: str) -> st
     Raises:
         ValueError: a run has an unknown key or a wrong value, which the message names.
     """
+    from ruamel.yaml import YAML  # DVC's
+
     yaml, extended = YAML(), StringIO()
     yaml.default_flow_style = False
     values = yaml.load(text)
