@@ -81,7 +81,7 @@ REFUSED = {
     "a wrong sign in a row": (f"{ROWS}\n\n{ROWS[:12]}q{ROWS[13:]}", 12),
     "hexadecimal": (".0" + "123456789ABCDEF" * 16 + "12345678ABCDEF", 1),
     "spaces for blanks": (A.replace(".", " "), 1),
-    "two signs for blanks": (f"{A}\n{B.replace('.', '0', 1)}", 2),
+    "two signs for blanks": (f"{A}\n{B.replace('.', '0')}", 2),
     "an answer that changes a clue": (f"{A} {A_ANSWER.replace('5', '6')}", 1),
     "grids under another name": (f"id,start,solution\n1,{A},{A_ANSWER}", 1),
     "a flag for other rules": (f"puzzle,diagonal\n{A},false\n{A},true\n", 3),

@@ -90,12 +90,16 @@ class GridText:
             return False
         return True
 
-    def check_blanks(self, text: str) -> None:
-        """Raise ValueError for a grid with two signs for blanks, one of which may be a digit, as in 0–F."""
-        others = [sign for sign, token in self.others.items() if token == self.blank]
-        blanks = [sign for sign in (self.characters[self.blank - 1], *others) if sign in text]
-        if len(blanks) > 1:
-            raise ValueError(f"holds {blanks[0]!r} and {blanks[1]!r}: a grid has one sign for blanks")
+    def blank_in(self, text: str) -> str:
+        """The sign for blanks in a grid, or "" without a blank. ValueError for two signs."""
+        signs = [
+            self.characters[self.blank - 1],
+            *(sign for sign in self.others if self.others[sign] == self.blank),
+        ]
+        used = [sign for sign in signs if sign in text]
+        if len(used) > 1:
+            raise ValueError(f"holds {used[0]!r} and {used[1]!r}: a file has one sign for blanks")
+        return "".join(used)
 
     def format(self, tokens: Tokens) -> str:
         """Return the characters of a grid. ValueError for a token without a character."""

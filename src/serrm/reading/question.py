@@ -4,13 +4,13 @@ A grid is a text with a sign per cell, row by row.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from serrm.puzzles.arc.grids import Pair
 from serrm.puzzles.raw import Cells, Puzzle
-from serrm.puzzles.tasks import grid_task, task_of
+from serrm.puzzles.tasks import ARC, grid_task, task_of
 from serrm.puzzles.text import WrongSignError, shorten
 
 FORMS: Final = (
@@ -53,7 +53,7 @@ def question_of(grid: str, place: str, answer: str | None = None, rows: Sequence
     try:
         signs = record.text.signs_of(grid + (answer or ""))
         cells = record.text.read(grid, signs)
-        record.text.check_blanks(grid)
+        record.text.blank_in(grid)
         if not record.is_open(cells[None]).any():
             raise ValueError(f"a grid without a blank, where a puzzle should be: {shorten(grid)}")
         label = None if answer is None else record.text.read(answer, signs)
@@ -82,3 +82,13 @@ def has_blank(text: str) -> bool | None:
 def is_grid(text: str) -> bool:
     """Return True for a puzzle or an answer, also with white space around it."""
     return not {has_blank(text), has_blank(text.strip())} <= {None}
+
+
+def with_one_blank(questions: Iterable[Question]) -> Iterator[Question]:
+    """Yield the puzzles of a file. ValueError for one whose blanks have another sign than those before it."""
+    first: dict[str, str] = {}
+    for question in questions:
+        blank = "" if question.task == ARC else grid_task(question.task).text.blank_in(question.text)
+        if blank and blank != first.setdefault(question.task, blank):
+            raise ValueError(f"{question.place}: {blank!r}, and {first[question.task]!r} above, for blanks")
+        yield question

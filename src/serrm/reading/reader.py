@@ -18,7 +18,7 @@ from serrm.reading import arc
 from serrm.reading.archives import MAX_BYTES, Document, text_of, unpacked
 from serrm.reading.grids import MAX_DEPTH, grids_of, plain
 from serrm.reading.lines import HEADING, PlaceOf, questions_of_lines
-from serrm.reading.question import FORMS, Question, question_of
+from serrm.reading.question import FORMS, Question, question_of, with_one_blank
 from serrm.reading.tables import has_questions, header_of, questions_of_csv, questions_of_row
 
 MAX_LINE = 100_000  # characters of a line that is not JSON
@@ -115,7 +115,7 @@ def read_text(text: str, source: str, name: str = "", *, is_inline: bool = False
         questions = questions_of_csv(header, lines, place_of)
     else:
         questions = questions_of_lines(lines, place_of)
-    if not (puzzles := [*questions]):
+    if not (puzzles := [*with_one_blank(questions)]):
         raise ValueError(f"{source}: no puzzle: {shorten(text)}; {FORMS}")
     return puzzles
 
