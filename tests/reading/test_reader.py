@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 import torch
 
+from serrm.core.archives import MAX_BYTES
 from serrm.puzzles.sudoku.data import TEXT, generate_puzzles
-from serrm.reading.archives import MAX_BYTES
 from serrm.reading.question import Question
 from serrm.reading.reader import questions_of, read_argument, read_arguments, read_file, read_text
 

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from serrm.core.archives import Document
 from serrm.core.files import parse_content
 from serrm.puzzles.arc.data import SOLUTIONS, RawPuzzle
 from serrm.puzzles.arc.grids import Grid, Pair
 from serrm.puzzles.tasks import ARC
 from serrm.puzzles.text import as_text
-from serrm.reading.archives import Document
 from serrm.reading.question import Question
 
 FORM = 'an ARC puzzle is {"train": pairs, "test": pairs}, and a pair {"input": rows, "output": rows}'

@@ -1,6 +1,6 @@
 """The reader of users' puzzles for `serrm solve`, `evaluate`, `show`, `ask`, `demo` and the Python API.
 
-It reads files (`serrm.reading.archives`), standard input, arguments and Python values. The first lines of a text choose
+It reads files (`serrm.core.archives`), standard input, arguments and Python values. The first lines of a text choose
 one of the forms (docs/howto.md): JSON, a table, one puzzle per line, or grids in rows. Sizes may be mixed. Invalid
 input is a ValueError of one line that names its place.
 """
@@ -12,10 +12,10 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from serrm.core.archives import MAX_BYTES, Document, text_of, unpacked
 from serrm.puzzles.tasks import ARC
 from serrm.puzzles.text import shorten
 from serrm.reading import arc
-from serrm.reading.archives import MAX_BYTES, Document, text_of, unpacked
 from serrm.reading.grids import MAX_DEPTH, grids_of, plain
 from serrm.reading.lines import HEADING, PlaceOf, questions_of_lines
 from serrm.reading.question import FORMS, Question, question_of, with_one_blank
