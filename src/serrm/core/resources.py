@@ -43,7 +43,7 @@ def usable_memory() -> int:
 
 
 def group_folders(controller: str) -> Iterator[Path]:
-    """Find the folders of this process's control group and of those above it, for parent controller."""
+    """Find the folders of this process's control group and of those above it, for one controller."""
     for line in text_of(OWN_CGROUPS).splitlines() or ["0::/"]:
         _, controllers, path = line.split(":", 2)
         if not controllers or controller in controllers.split(","):
