@@ -28,6 +28,7 @@ from serrm.scoring.verdicts import AHEAD, BEHIND, relation
 
 HIGHER, LOWER, UNKNOWN, SAME = "higher", "lower", "no interval", "the same"
 BASELINE, NO_SCORE = "baseline", "no score"
+TEST_TIME = "evaluate.test_time_compute."
 
 
 @dataclass
@@ -134,7 +135,9 @@ def effects_of_profile(revision: Revision, metric: str = "", test_set: str = "")
     families: dict[tuple[str, str], list[Group]] = {}
     for key, runs in grouped(revision.runs.values()).items():
         name = next(name for name, run in revision.runs.items() if run is runs[0])
-        settings = composed(shared_settings(revision.settings.get(name, {}), name))
+        values = composed(shared_settings(revision.settings.get(name, {}), name))
+        # Test-time compute has scores of its own, so it is no change that these scores could show.
+        settings = {name: value for name, value in values.items() if not name.startswith(TEST_TIME)}
         families.setdefault((key[0], runs[0].model_info.family), []).append(Group(key, settings, runs))
     rows, errors = [], []
     for (_, family), groups in families.items():
@@ -153,8 +156,7 @@ def composed(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Compose the values that a run uses by their keys below model, train, arrays, evaluate and so on.
 
     `settings` are by the keys of the params file, in the order of its levels, of which later ones win as in
-    `serrm.config`: the model, the data set, the recipe, the changes of the run. Names of sections are left out, and
-    test-time compute, which has scores of its own.
+    `serrm.config`: the model, the data set, the recipe, the changes of the run. Names of sections are left out.
     """
     data_set, model = settings.get("run.data_set"), settings.get("run.model")
     levels = {
@@ -174,7 +176,7 @@ def composed(settings: Mapping[str, Any]) -> dict[str, Any]:
         if level_of.setdefault(setting, level) != level:
             values = {name: old for name, old in values.items() if not f"{name}.".startswith(f"{setting}.")}
             level_of[setting] = level
-        if key not in ("run.data_set", "run.model") and not short.startswith("evaluate.test_time_compute"):
+        if key not in ("run.data_set", "run.model"):
             values[short] = value
     return values
 

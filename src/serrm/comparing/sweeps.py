@@ -66,9 +66,8 @@ def sweep(
 def unfinished(root: Path) -> Counter[str]:
     """Count the experiments of DVC's queue that are "queued" or "running"."""
     counts = Counter[str]()
-    if (
-        root / ".dvc/tmp/exps/celery"
-    ).is_dir():  # there once an experiment was queued; DVC takes seconds to import
+    # The folder is there once an experiment was queued; importing DVC takes seconds.
+    if (root / ".dvc/tmp/exps/celery").is_dir():
         from dvc.repo import Repo
 
         with Repo(str(root)) as repo:
