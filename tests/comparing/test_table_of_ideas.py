@@ -37,7 +37,7 @@ def report() -> Report:
 
 def test_a_row_per_change_and_method_beside_the_plain_model(report: Report) -> None:
     ideas = read_ideas(ROOT)
-    plain, winner, mine, vote = rows(report, ideas)
+    plain, winner, mine, vote = rows([report], ideas)
     assert plain.verdict == BASELINE and plain.difference is None and plain.num_seeds == 3
     assert (winner.idea, winner.verdict) == (ideas["winner"], AHEAD) and mine.idea == Idea("mine", "", "")
     assert winner.difference is not None
@@ -47,6 +47,9 @@ def test_a_row_per_change_and_method_beside_the_plain_model(report: Report) -> N
     assert winner.difference.low < interval.low and interval.high < winner.difference.high  # puzzles add
     assert vote.difference is not None and vote.difference.value == pytest.approx(25)
     assert (vote.steps, vote.flops, plain.steps, plain.flops) == (64, 64 * 9, 16, 16 * 9)
+    runs = [run.model_copy(update={"methods": None}) for runs in report.results.values() for run in runs]
+    slow = Report("ideas_slow", grouped(runs), flops=report.flops)
+    assert rows([report, slow], ideas) == [plain, winner, mine, vote, winner, mine]
     page, svg = (write([plain, winner, mine, vote]) for write in (section, picture))
     for row in (winner, mine, vote):
         assert row.idea.text in page and row.idea.text in svg

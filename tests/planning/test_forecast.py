@@ -28,7 +28,8 @@ from tests.drawn import counted
 
 ROOT = Path(__file__).parents[2]
 PROFILES = sorted(path.stem for path in (ROOT / "profiles").glob("*.yaml"))
-LARGE = ("claims", "factorial", "factorial_symmetry")  # whose stages are counted in miniature by test_rehearse.py
+# Their stages are counted in miniature by test_rehearse.py.
+LARGE = ("claims", "factorial", "factorial_symmetry")
 RUN = {"data_set": "sudoku", "model": "trm", "seed": 0, "init": "random"}
 MIRROR = {"kind": "mirror", "root": "."}
 SEARCH = {"num_puzzles": 3, "max_steps": [1, 4], "attempt_steps": 2, "attempts": [3]}

@@ -90,8 +90,8 @@ def overview_files(root: Path, reports: Mapping[str, "Report"]) -> dict[str, str
         overview.COSTS: costs.picture(costs.points(reports)),
     }
     sections = list[str]()
-    if ideas.PROFILE in reports:
-        rows = ideas.rows(reports[ideas.PROFILE], ideas.read_ideas(root))
+    if studied := [reports[name] for name in ideas.PROFILES if name in reports]:
+        rows = ideas.rows(studied, ideas.read_ideas(root))
         sections.append(ideas.section(rows))
         files[ideas.FIGURE] = ideas.picture(rows)
     page = (root / "reports" / "README.md").read_text(encoding="utf-8")

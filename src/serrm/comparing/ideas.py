@@ -1,7 +1,7 @@
-"""The table and the figure of profile `ideas`: each published idea against the plain model of the same family.
+"""The table and the figure of the field's ideas: each against the plain model of the same family and profile.
 
-reports/studies/ideas.csv says for each change of the profile, and each method of test-time compute, what it is and what
-its paper claims.
+reports/studies/ideas.csv says for each change of the profiles, and each method of test-time compute, what it is and
+what its paper claims.
 """
 
 import csv
@@ -18,7 +18,7 @@ from serrm.comparing.effects import Group, effects, score_text, verdict
 from serrm.core.files import existing
 from serrm.reporting import figures
 from serrm.reporting.formats import flops_text, markdown
-from serrm.reporting.other_tables import Search, searches_of
+from serrm.reporting.other_tables import searches_of
 from serrm.reporting.paper import DASH, model_name
 from serrm.reporting.results import Report, Score, difference, total_flops, total_seconds
 from serrm.reporting.style import style
@@ -26,7 +26,7 @@ from serrm.scoring.intervals import Difference
 from serrm.scoring.metrics import metrics_of
 from serrm.scoring.schema import Evaluation
 
-PROFILE: Final = "ideas"
+PROFILES: Final = ("ideas", "ideas_slow")
 STUDY: Final = "reports/studies/ideas.csv"
 FIGURE: Final = "ideas.svg"
 
@@ -42,10 +42,10 @@ class Idea(NamedTuple):
 PLAIN: Final = Idea("Plain model", "", "")
 TITLE: Final = "Ideas of the field"
 TEXT: Final = (
-    "Profile [`ideas`](../docs/experiments/ideas.md) has each idea alone as a change of TRM (RoPE2D, random "
-    "halting) and of SE-RRM, with the same training FLOPs. The learning rates of all rows, the plain models' too, "
-    "were chosen from the same three values on validation puzzles. Solved is the fully solved rate after 16 "
-    "supervision steps, mean ± standard deviation over seeds; a difference has its 95% interval over puzzles and "
+    "Profiles [`ideas` and `ideas_slow`](../docs/experiments/ideas.md) have each idea alone as a change of TRM "
+    "(RoPE2D, random halting) and of SE-RRM, with the same training FLOPs. The learning rates of all rows, the plain "
+    "models' too, were chosen from the same three values on validation puzzles. Solved is the fully solved rate after"
+    " 16 supervision steps, mean ± standard deviation over seeds; a difference has its 95% interval over puzzles and "
     "seeds. Seconds are those of a training with one thread, beside other work on the machine; steps and GFLOPs are "
     "those of all attempts at a puzzle. At test time the difference is that of several attempts from one, on the "
     "first 256 puzzles."
@@ -80,26 +80,23 @@ def read_ideas(root: Path) -> dict[str, Idea]:
         return {row["change"]: Idea(row["idea"], row["claim"], row["paper"]) for row in csv.DictReader(file)}
 
 
-def rows(report: Report, ideas: Mapping[str, Idea]) -> list[Row]:
-    """List per family the plain model, its changes and its methods of test-time compute, in the profile's order.
+def rows(reports: Sequence[Report], ideas: Mapping[str, Idea]) -> list[Row]:
+    """List per family the plain model, its changes and its methods of test-time compute, in the profiles' order.
 
-    A change or method that `ideas` lacks stands under its own name.
+    Further reports have the plain models of the first one again, so only their changes are listed. A change or method
+    that `ideas` lacks stands under its own name.
     """
-    searches = searches_of(report)
     return [
         row
-        for key, runs in report.results.items()
+        for key, runs in reports[0].results.items()
         if key[1] == runs[0].model_info.family
-        for row in _rows_of_family(report, ideas, Group(key, {}, runs), searches)
+        for report in reports
+        for row in _rows_of_family(report, ideas, Group(key, {}, report.results[key]))
+        if report is reports[0] or row.difference
     ]
 
 
-def _rows_of_family(
-    report: Report,
-    ideas: Mapping[str, Idea],
-    plain: Group,
-    searches: Mapping[tuple[str, str, str], Sequence[Search]],
-) -> Iterator[Row]:
+def _rows_of_family(report: Report, ideas: Mapping[str, Idea], plain: Group) -> Iterator[Row]:
     data_set, family = plain.key
     groups = [
         Group(key, {}, runs)
@@ -116,7 +113,7 @@ def _rows_of_family(
             scores = effect.score, effect.difference, effect.verdict
             yield Row(idea, family, *scores, *_training(report, effect.group.runs), steps, flops)
     metric = metrics_of(first_run.task)[first_run.main_metric]
-    for (*key, method), by_attempts in searches.items():
+    for (*key, method), by_attempts in searches_of(report).items():
         if (*key,) == plain.key and method in (first_run.methods or {}):
             last = by_attempts[-1]
             delta = difference(last.score, by_attempts[0].score, has_same_runs=True)
