@@ -2,10 +2,11 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
+from torch import Tensor
 
 from serrm.arrays.stream import PuzzleArrays
 from serrm.inference.compute import method_points, search_points
@@ -15,6 +16,8 @@ from serrm.inference.methods import Symmetric
 from serrm.inference.predict import LoadedModel, Predictor, load_model, puzzles_of_trained_size
 from serrm.inference.search import Limits, Search, search
 from serrm.inference.settings import ComputeSettings, MethodSettings
+from serrm.models.halting import HaltingRule
+from serrm.models.recurrence import SupervisionStep
 from serrm.models.settings import ModelSizes
 from serrm.puzzles.sudoku.data import generate_puzzles
 from serrm.puzzles.tasks import TASKS, grid_task
@@ -135,6 +138,37 @@ def test_attempts_end_when_the_answer_no_longer_changes(oracle: LoadedModel, puz
     method = MethodSettings(kind="noise", answer="halted", attempts=(1,), steps=16, patience=2)
     (point,) = method_points(Predictor(oracle, 1), puzzles, method)
     assert 3 <= point.mean_steps < 16
+
+
+class Unchanged(HaltingRule):
+    """Halts when the state no longer changes much, also in scoring."""
+
+    kind: Literal["unchanged"] = "unchanged"
+    tolerance: float
+
+    def signal(self, step: SupervisionStep) -> Tensor:
+        assert not step.is_solved.any() and step.targets is step.tokens
+        return (step.output.state[-1] - step.before[-1]).flatten(1).abs().amax(1)
+
+    def halts(self, signal: Tensor | None, num_steps: Tensor, **_: int) -> Tensor:
+        assert signal is not None
+        return signal < self.tolerance
+
+    def at_inference(self) -> "Unchanged":
+        return self
+
+
+@pytest.mark.parametrize(("tolerance", "steps"), [(1e9, 1), (0.0, 7)])
+def test_attempts_end_by_a_halting_rule(
+    oracle: LoadedModel, puzzles: PuzzleArrays, tolerance: float, steps: int
+) -> None:
+    run = oracle.settings
+    train = run.train.model_copy(update={"halting": Unchanged(tolerance=tolerance)})
+    config = oracle.config.model_copy(update={"run": run.model_copy(update={"train": train})})
+    loaded = replace(oracle, config=config)
+    method = MethodSettings(kind="noise", answer="halted", attempts=(1,), steps=7, halts=True)
+    (point,) = method_points(Predictor(loaded, 1), puzzles, method)
+    assert point.mean_steps == steps
 
 
 def test_a_method_by_the_q_head_leaves_out_runs_without(oracle: LoadedModel, puzzles: PuzzleArrays) -> None:

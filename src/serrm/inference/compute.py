@@ -110,10 +110,11 @@ def method_points(
 ) -> tuple[ComputePoint, ...]:
     """Measure a method, a point per number of attempts.
 
-    Empty if the method needs a rule to verify answers by, or a trained Q head, and there is none.
+    Empty if the method needs a rule to verify answers or to halt by, or a trained Q head, and there is none.
     """
     task, choose = grid_task(puzzles.task), CHOICES[settings.answer]
-    if settings.needs_q_head and not predictor.loaded.settings.train.halting.needs_q_head:
+    rule = predictor.loaded.settings.train.halting
+    if (settings.halts and not rule.at_inference()) or (settings.answer == "q" and not rule.needs_q_head):
         return ()
     if settings.answer == "verified" and task.verify is None:
         return ()

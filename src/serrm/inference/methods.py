@@ -22,7 +22,7 @@ from serrm.core.randomness import Purpose, normal_numbers
 from serrm.inference import predict
 from serrm.inference.settings import ATTEMPTS, MethodSettings
 from serrm.models.q_head import HALT
-from serrm.models.recurrence import State
+from serrm.models.recurrence import State, SupervisionStep
 from serrm.puzzles.task import GridTask
 from serrm.puzzles.tasks import grid_task
 
@@ -198,18 +198,23 @@ def _batch_ends(
     vectors = model.task_vectors(torch.zeros(len(rows), dtype=torch.long, device=model.initial.device))
     state = model.initial_state(len(rows), tokens.shape[1], puzzles.num_symbols, predictor.dtype, rows.start)
     num, ends, history = len(rows), None, list[UInt8[np.ndarray, "B I"]]()
+    rule = run.train.halting.at_inference() if settings.halts else None
     is_open = np.ones(num, dtype=bool)
     for step in range(1, settings.steps + 1):
-        state = attempt.state(state, step)
-        output = predict.supervision_step(model, state, tokens, vectors, num)
+        before = attempt.state(state, step)
+        output = predict.supervision_step(model, before, tokens, vectors, num)
         state = output.state
         history.append(attempt.answers(predict.symbols_of(output.logits)))
         has_halted = _are_settled(history, settings.patience)
-        if settings.needs_q_head and output.halting is not None:
-            rule = run.train.halting.model_copy(update={"exploration": 0.0})
-            counts = torch.full((num,), step)
+        if rule is not None:
+            counts, is_solved = torch.full((num,), step), torch.zeros(num, dtype=torch.bool)
+            taken = SupervisionStep(
+                model, tokens, tokens, vectors, before, output, is_solved, counts, settings.steps
+            )
+            signal = rule.signal(taken)
+            signal = None if signal is None else signal.cpu()
             has_halted |= rule.halts(
-                output.halting.cpu(), counts, seed=run.seed, optimiser_step=0, max_steps=settings.steps
+                signal, counts, seed=run.seed, optimiser_step=0, max_steps=settings.steps
             ).numpy()
         is_verified = np.zeros(num, dtype=bool)
         if settings.answer == "verified":

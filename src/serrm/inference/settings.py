@@ -52,16 +52,11 @@ class MethodSettings(Settings):
     steps: PositiveInt = 16
     """Most supervision steps of an attempt."""
     halts: bool = False
-    """Attempts end when the trained Q head says so; runs without one are left out."""
+    """Attempts end by the halting rule of the training, such as `q_learning`; runs without one for it are left out."""
     patience: PositiveInt | None = None
     """Attempts end when the prediction has been the same for this many further steps; null: never."""
     noise: float = Field(default=0.0, ge=0)
     """`noise`: scale of the normal numbers."""
-
-    @property
-    def needs_q_head(self) -> bool:
-        """True if a trained Q head ends attempts or chooses among them."""
-        return self.halts or self.answer == "q"
 
 
 class ComputeSettings(Settings):

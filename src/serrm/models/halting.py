@@ -37,6 +37,13 @@ class HaltingRule(Settings):
         """Predictions without gradient that `loss` makes, for the count of FLOPs."""
         return 0
 
+    def at_inference(self) -> "HaltingRule | None":
+        """Return the rule that ends attempts of test-time compute, None if there is none.
+
+        There a step has no answers: its `targets` are the tokens, and no puzzle `is_solved`.
+        """
+        return None
+
     def signal(self, step: "SupervisionStep") -> "Tensor | None":
         """Compute the numbers that `halts` reads, on the device, one row per slot.
 
@@ -106,6 +113,10 @@ class QLearning(HaltingRule):
     def num_predictions(self) -> int:
         """HRM's bootstrapped target is the next step's prediction."""
         return int(self.bootstrap)
+
+    def at_inference(self) -> "QLearning":
+        """Return the rule without exploration."""
+        return self.model_copy(update={"exploration": 0.0})
 
     def signal(self, step: "SupervisionStep") -> "Tensor | None":
         """Detach the halting logits."""
