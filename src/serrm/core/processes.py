@@ -98,10 +98,10 @@ class Processes:
             dist.all_gather_object(values, value)
         return values
 
-    def merge(self, value: T, merged: Callable[[T, T], T]) -> T:
+    def merge(self, value: T, join: Callable[[T, T], T]) -> T:
         """Merge the values of all processes, two at a time in the order of ranks, on all of them."""
         values: list[T] = self.collect(value)
-        return reduce(merged, values)
+        return reduce(join, values)
 
 
 ALONE = Processes()

@@ -1,9 +1,9 @@
 """Scores with their intervals: every metric (`serrm.scoring.metrics`) over the answers of a set, and ARC-AGI's pass@k.
 
-There is one tally per number of supervision steps. On ARC-AGI the
-predictions for all variants of a test input, transformed back (`serrm.arrays.arc`), are votes: identical grids are
-pooled and ranked by votes, then by mean confidence. A test input counts at k if its answer is among the first k, and a
-puzzle's credit is the fraction of its test inputs that count. (The paper's sections "Sudoku", "Maze" and "ARC-AGI".)
+There is one tally per number of supervision steps. On ARC-AGI the predictions for all variants of a test input,
+transformed back (`serrm.arrays.arc`), are votes: identical grids are pooled and ranked by votes, then by mean
+confidence. A test input counts at k if its answer is among the first k, and a puzzle's credit is the fraction of its
+test inputs that count. (The paper's sections "Sudoku", "Maze" and "ARC-AGI".)
 """
 
 import math
