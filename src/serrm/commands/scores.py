@@ -83,6 +83,9 @@ def overview_files(root: Path, reports: Mapping[str, "Report"]) -> dict[str, str
     reports = {name: report for name, report in reports.items() if name != REGRESSION}
     if not reports:
         raise ValueError(f"{root / 'reports'}: no profile has committed scores and a params file")
+    studied = [reports[name] for name in ideas.PROFILES if name in reports]
+    # The plain models of ideas.PROFILES are the same, so those of the first one are enough elsewhere.
+    reports = {name: report for name, report in reports.items() if name not in ideas.PROFILES[1:]}
     points = hard_sudoku.points(reports, root)
     files = {
         "hard_sudoku.csv": hard_sudoku.to_csv(points),
@@ -90,7 +93,7 @@ def overview_files(root: Path, reports: Mapping[str, "Report"]) -> dict[str, str
         overview.COSTS: costs.picture(costs.points(reports)),
     }
     sections = list[str]()
-    if studied := [reports[name] for name in ideas.PROFILES if name in reports]:
+    if studied:
         rows = ideas.rows(studied, ideas.read_ideas(root))
         sections.append(ideas.section(rows))
         files[ideas.FIGURE] = ideas.picture(rows)
