@@ -150,8 +150,7 @@ class Unchanged(HaltingRule):
         assert not step.is_solved.any() and step.targets is step.tokens
         return (step.output.state[-1] - step.before[-1]).flatten(1).abs().amax(1)
 
-    def halts(self, signal: Tensor | None, num_steps: Tensor, **_: int) -> Tensor:
-        assert signal is not None
+    def halts(self, signal: Any, num_steps: Tensor, **_: int) -> Tensor:
         return signal < self.tolerance
 
     def at_inference(self) -> "Unchanged":
@@ -159,15 +158,13 @@ class Unchanged(HaltingRule):
 
 
 @pytest.mark.parametrize(("tolerance", "steps"), [(1e9, 1), (0.0, 7)])
-def test_attempts_end_by_a_halting_rule(
+def test_a_halting_rule_ends_attempts(
     oracle: LoadedModel, puzzles: PuzzleArrays, tolerance: float, steps: int
 ) -> None:
-    run = oracle.settings
-    train = run.train.model_copy(update={"halting": Unchanged(tolerance=tolerance)})
-    config = oracle.config.model_copy(update={"run": run.model_copy(update={"train": train})})
-    loaded = replace(oracle, config=config)
+    train = oracle.settings.train.model_copy(update={"halting": Unchanged(tolerance=tolerance)})
+    config = oracle.config.model_copy(update={"run": oracle.settings.model_copy(update={"train": train})})
     method = MethodSettings(kind="noise", answer="halted", attempts=(1,), steps=7, halts=True)
-    (point,) = method_points(Predictor(loaded, 1), puzzles, method)
+    (point,) = method_points(Predictor(replace(oracle, config=config), 1), puzzles, method)
     assert point.mean_steps == steps
 
 
