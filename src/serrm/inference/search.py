@@ -1,9 +1,9 @@
 """Test-time compute: more supervision steps, and guesses, until an answer obeys the task's rule.
 
 The paper gives every puzzle the same number of supervision steps. Here a puzzle is done at the first step whose answer
-obeys the rule. If its first attempt fails, guesses follow. The search takes the blank nearest to a
-toss-up between two symbols, fills in each symbol that the rule allows, and expands the likeliest of all fillings next.
-Only the network decides where to guess and what is likely. (An extension: docs/decisions/017.)
+obeys the rule. If its first attempt fails, guesses follow. The search takes the blank nearest to a toss-up between two
+symbols, fills in each symbol that the rule allows, and expands the likeliest of all fillings next. Only the network
+decides where to guess and what is likely. (An extension; docs/experiments/published.md has its results.)
 
 Every puzzle has a row of the batch and counts its own steps. A finished puzzle frees its row for the next, so the batch
 stays full, and every puzzle gets the answer that it would get in a batch of its own, in compiled networks up to
@@ -28,7 +28,8 @@ from serrm.puzzles.raw import Tokens
 from serrm.puzzles.task import Task
 from serrm.training.losses import LossSettings
 
-# The least probability of a guess, because the network is wrong more often than its probabilities suggest.
+# The least probability of a guess, because the network is wrong more often than its probabilities suggest. This and the
+# next number were chosen on validation puzzles.
 LEAST_PROBABILITY = 0.02
 # The probability that an attempt fails although all its guesses are right. Only then is a further guess needed, so each
 # guess multiplies the likelihood of a filling by this.
