@@ -91,6 +91,7 @@ def rows(reports: Sequence[Report], ideas: Mapping[str, Idea]) -> list[Row]:
         for key, runs in reports[0].results.items()
         if key[1] == runs[0].model_info.family
         for report in reports
+        if key in report.results
         for row in _rows_of_family(report, ideas, Group(key, {}, report.results[key]))
         if report is reports[0] or row.difference
     ]
