@@ -11,7 +11,7 @@ from serrm.config import read_params
 from serrm.core.differences import flat
 from serrm.models.settings import SHIFTED
 from serrm.scoring.schema import Evaluation
-from serrm.scoring.verdicts import AHEAD
+from serrm.scoring.verdicts import AHEAD, BEHIND
 from tests.comparing.test_comparison import ROOT, run
 
 PARAMS: dict[str, Any] = {
@@ -61,6 +61,15 @@ def test_each_change_has_its_difference_from_the_plain_model() -> None:
     sides = [profile(trm=[100, 104, 102]), profile(trm=[150, 160, 155])]
     [line] = compared(*sides).lines
     assert (line.difference, line.verdict) == (wide.difference, wide.verdict), "as serrm compare has it"
+
+
+def test_any_variant_can_be_the_baseline() -> None:
+    revision = profile(trm=[100, 104, 102], trm_wide=[150, 160, 155])
+    [wide, plain] = effects_of_profile(revision, baseline="trm_wide")
+    assert (wide.verdict, wide.group.key[1], plain.verdict) == (BASELINE, "trm_wide", BEHIND)
+    assert plain.difference and plain.difference.value == pytest.approx(-26.5)
+    with pytest.raises(ValueError, match="baseline 'wide': profile made has trm, trm_wide"):
+        effects_of_profile(revision, baseline="wide")
 
 
 def test_a_missing_score_is_a_row() -> None:

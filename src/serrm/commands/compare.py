@@ -88,13 +88,18 @@ def effects(
     revision: str = typer.Argument(
         "workspace", metavar="[REVISION]", help="A profile or any other name that `serrm compare` takes."
     ),
+    baseline: str = typer.Option(
+        "",
+        "--baseline",
+        help="Compare all variants with this one. Default: with the plain model of each family.",
+    ),
     metric: str = METRIC,
     test_set: str = SET,
     is_json: bool = ROWS_JSON,
 ) -> None:
     """Tabulate the variants of a profile: per family a baseline, and one row per change with its difference.
 
-    Example: serrm effects claims --metric gpa
+    Example: serrm effects claims --baseline se_rrm --metric gpa
     """
     from serrm.comparing.effects import effects_of_profile
     from serrm.comparing.revisions import UnknownRevision, read_revision
@@ -103,7 +108,7 @@ def effects(
         scores = read_revision(find_root(Path.cwd()), revision)
     except UnknownRevision as error:
         raise typer.BadParameter(str(error)) from None
-    rows = effects_of_profile(scores, metric, test_set)
+    rows = effects_of_profile(scores, metric, test_set, baseline)
     _print_effects(
         rows, f"profile {scores.profile} has one variant per family", scores.remarks, is_json=is_json
     )

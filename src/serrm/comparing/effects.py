@@ -28,7 +28,8 @@ from serrm.scoring.verdicts import AHEAD, BEHIND, relation
 
 HIGHER, LOWER, UNKNOWN, SAME = "higher", "lower", "no interval", "the same"
 BASELINE, NO_SCORE = "baseline", "no score"
-TEST_TIME = "evaluate.test_time_compute."
+# Settings that these scores cannot show: test-time compute has scores of its own, and snapshots are of the curve.
+NO_CHANGE = ("evaluate.test_time_compute.", "train.snapshots", "train.log_every")
 
 
 @dataclass
@@ -126,29 +127,39 @@ def _steps(baseline: Group, group: Group, test_set: str) -> int | None:
     return common_steps(first, second) if first and second else None
 
 
-def effects_of_profile(revision: Revision, metric: str = "", test_set: str = "") -> list[Effect]:
+def effects_of_profile(
+    revision: Revision, metric: str = "", test_set: str = "", baseline: str = ""
+) -> list[Effect]:
     """Tabulate the effects of a profile's variants, per data set and family.
 
     The baseline is the variant of the family's name, or else the first one; a family without another variant has no
-    rows. Data sets without the metric or the set are left out, unless all are.
+    rows. With the name of a variant as `baseline`, all variants on its data sets are compared with it. Data sets
+    without the metric or the set are left out, unless all are.
+
+    Raises:
+        ValueError: the profile has no such variant, or no score of such a metric or set.
     """
     families: dict[tuple[str, str], list[Group]] = {}
     for key, runs in grouped(revision.runs.values()).items():
         name = next(name for name, run in revision.runs.items() if run is runs[0])
         values = composed(shared_settings(revision.settings.get(name, {}), name))
-        # Test-time compute has scores of its own, so it is no change that these scores could show.
-        settings = {name: value for name, value in values.items() if not name.startswith(TEST_TIME)}
-        families.setdefault((key[0], runs[0].model_info.family), []).append(Group(key, settings, runs))
+        settings = {name: value for name, value in values.items() if not name.startswith(NO_CHANGE)}
+        family = baseline or runs[0].model_info.family
+        families.setdefault((key[0], family), []).append(Group(key, settings, runs))
     rows, errors = [], []
     for (_, family), groups in families.items():
-        first = next((group for group in groups if group.key[1] == family), groups[0])
-        if len(groups) > 1:
+        named = (group for group in groups if group.key[1] == family)
+        first = next(named, None if baseline else groups[0])
+        if first is not None and len(groups) > 1:
             try:
                 rows += effects(first, [group for group in groups if group is not first], metric, test_set)
             except ValueError as error:
                 errors.append(error)
     if errors and not rows:
         raise errors[0]
+    if baseline and not rows:
+        variants = dict.fromkeys(group.key[1] for groups in families.values() for group in groups)
+        raise ValueError(f"baseline {baseline!r}: profile {revision.profile} has {', '.join(variants)}")
     return rows
 
 
