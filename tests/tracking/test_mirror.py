@@ -1,6 +1,7 @@
 """MLflow holds each training once, however often its files are mirrored, and shows it while it trains."""
 
 import re
+import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -12,6 +13,7 @@ from mlflow.tracking import MlflowClient
 from serrm.tracking import tracking_uri
 from serrm.tracking.mirror import Mirror
 from serrm.tracking.store import StoreError, links, open_store
+from serrm.training.identity import SUMS
 from tests.conftest import run_settings
 from tests.repository import git
 from tests.tracking.project import LOSSES, NAME, RECORDS, TinyRun, content, history
@@ -195,6 +197,8 @@ def test_scores_of_other_weights_are_not_logged(tiny: TinyRun, client: MlflowCli
     tiny.results = tiny.results | {"final_loss": 0.25}
     tiny.weights = "v" * 64
     tiny.train()
+    half_written = tiny.layout.runs / f".{NAME}.tmp"
+    shutil.copytree(tiny.layout.runs / NAME, half_written, ignore=shutil.ignore_patterns(SUMS))
     tiny.mirror()
     (run,) = tiny.stored(client)
     assert "FSR/9x9" not in run.data.metrics and run.data.metrics["size/parameters"] == 1000
