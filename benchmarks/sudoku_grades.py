@@ -29,7 +29,8 @@ from serrm.puzzles.tables import read_table
 GENERATED = {
     "laptop": ("sudoku",),
     "ci": ("sudoku",),
-    "claims": ("sudoku", "sudoku_fewer_clues", "sudoku_techniques"),
+    "claims_sudoku": ("sudoku", "sudoku_techniques"),
+    "factorial_symmetry": ("fewer_clues",),
 }
 # Like the training puzzles of the packaged checkpoint `sudoku` (docs/model-card.md), and like Sudoku-Extreme in clues.
 FURTHER = {"30 to 45 clues": {"clues": (30, 45)}, "22 to 26 clues": {"clues": (22, 26)}}

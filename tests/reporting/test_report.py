@@ -47,7 +47,17 @@ from tests.reporting.conftest import (
 
 ROOT, GOLDEN = Path(__file__).parents[2], Path(__file__).parent / "golden"
 PAPER = (ROOT / "src/serrm/reporting/paper.yaml").read_text(encoding="utf-8")
-PROFILES = ["claims", "published", "gpu_sudoku", "laptop", "arc_10x10", "maze_hard", "gpu_maze", "gpu_arc"]
+PROFILES = [
+    "claims",
+    "claims_sudoku",
+    "published",
+    "gpu_sudoku",
+    "laptop",
+    "arc_10x10",
+    "maze_hard",
+    "gpu_maze",
+    "gpu_arc",
+]
 
 
 def texts_of(folder):

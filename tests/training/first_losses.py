@@ -22,7 +22,7 @@ from serrm.training.run import TrainingRun
 PROFILES = Path(__file__).parents[2] / "profiles"
 NUM_LOSSES = 10
 RUNS = {
-    "claims": "sudoku-trm_rope2d-s0",
+    "claims_sudoku": "sudoku-trm_rope2d-s0",
     "published": "sudoku-se_rrm_muon_hints-s0",
     "arc_10x10": "arc_agi_1-se_rrm-s0",
     "maze_hard": "maze_15-trm-s0",
