@@ -62,7 +62,7 @@ class Mirror:
             yield "MLflow", str(error)
 
     def _update(self, layout: Layout) -> Iterator[tuple[str, str | None]]:
-        names = sorted(path.parent.name for path in layout.runs.glob(f"[!.]*/{CONFIG}"))  # not half-written ones
+        names = sorted(path.parent.name for path in layout.runs.glob(f"[!.]*/{CONFIG}"))
         for training in trainings_of(layout.scratch, layout.profile, self.root):
             run = training.identity.run
             if run not in names or not has_ended(training, weights_sha256(layout.runs / run)):
