@@ -68,6 +68,7 @@ def test_any_variant_can_be_the_baseline() -> None:
     [wide, plain] = effects_of_profile(revision, baseline="trm_wide")
     assert (wide.verdict, wide.group.key[1], plain.verdict) == (BASELINE, "trm_wide", BEHIND)
     assert plain.difference and plain.difference.value == pytest.approx(-26.5)
+    assert effects_of_profile(profile(trm=[100]), baseline="trm") == [], "there is no other variant"
     with pytest.raises(ValueError, match="baseline 'wide': profile made has trm, trm_wide"):
         effects_of_profile(revision, baseline="wide")
 

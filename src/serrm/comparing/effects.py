@@ -137,18 +137,21 @@ def effects_of_profile(
     without the metric or the set are left out, unless all are.
 
     Raises:
-        ValueError: the profile has no such variant, or no score of such a metric or set.
+        ValueError: the profile has no such variant, or no data set has the metric and the set.
     """
-    families: dict[tuple[str, str], list[Group]] = {}
+    variants = dict.fromkeys(run.variant for run in revision.runs.values())
+    if baseline and baseline not in variants:
+        raise ValueError(f"baseline {baseline!r}: profile {revision.profile} has {', '.join(variants)}")
+    compared: dict[tuple[str, str], list[Group]] = {}  # by data set and the baseline's name
     for key, runs in grouped(revision.runs.values()).items():
         name = next(name for name, run in revision.runs.items() if run is runs[0])
         values = composed(shared_settings(revision.settings.get(name, {}), name))
         settings = {name: value for name, value in values.items() if not name.startswith(NO_CHANGE)}
-        family = baseline or runs[0].model_info.family
-        families.setdefault((key[0], family), []).append(Group(key, settings, runs))
+        table = key[0], baseline or runs[0].model_info.family
+        compared.setdefault(table, []).append(Group(key, settings, runs))
     rows, errors = [], []
-    for (_, family), groups in families.items():
-        named = (group for group in groups if group.key[1] == family)
+    for (_, name), groups in compared.items():
+        named = (group for group in groups if group.key[1] == name)
         first = next(named, None if baseline else groups[0])
         if first is not None and len(groups) > 1:
             try:
@@ -157,9 +160,6 @@ def effects_of_profile(
                 errors.append(error)
     if errors and not rows:
         raise errors[0]
-    if baseline and not rows:
-        variants = dict.fromkeys(group.key[1] for groups in families.values() for group in groups)
-        raise ValueError(f"baseline {baseline!r}: profile {revision.profile} has {', '.join(variants)}")
     return rows
 
 
