@@ -82,7 +82,7 @@ def test_a_missing_score_is_a_row() -> None:
     assert [(row.group.key[1], row.verdict) for row in rows] == [("trm", BASELINE), ("trm_wide", NO_SCORE)]
 
 
-@pytest.mark.parametrize("name", ["laptop", "claims", "published", "paper"])
+@pytest.mark.parametrize("name", ["laptop", "claims_maze", "published", "paper"])
 def test_settings_are_composed_as_for_a_training(name: str) -> None:
     """The levels of a params file, of which later ones win."""
     params = read_params(ROOT / "profiles" / f"{name}.yaml")

@@ -29,7 +29,7 @@ from tests.drawn import counted
 ROOT = Path(__file__).parents[2]
 PROFILES = sorted(path.stem for path in (ROOT / "profiles").glob("*.yaml"))
 # Their stages are counted in miniature by test_rehearse.py.
-LARGE = ("claims", "claims_sudoku", *(name for name in PROFILES if name.startswith("factorial")))
+LARGE = ("claims_sudoku", "claims_maze", *(name for name in PROFILES if name.startswith("factorial")))
 RUN = {"data_set": "sudoku", "model": "trm", "seed": 0, "init": "random"}
 MIRROR = {"kind": "mirror", "root": "."}
 SEARCH = {"num_puzzles": 3, "max_steps": [1, 4], "attempt_steps": 2, "attempts": [3]}

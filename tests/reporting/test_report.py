@@ -48,8 +48,9 @@ from tests.reporting.conftest import (
 ROOT, GOLDEN = Path(__file__).parents[2], Path(__file__).parent / "golden"
 PAPER = (ROOT / "src/serrm/reporting/paper.yaml").read_text(encoding="utf-8")
 PROFILES = [
-    "claims",
     "claims_sudoku",
+    "claims_maze",
+    "claims_arc",
     "published",
     "gpu_sudoku",
     "laptop",

@@ -99,7 +99,7 @@ def effects(
 ) -> None:
     """Tabulate the variants of a profile: per family a baseline, and one row per change with its difference.
 
-    Example: serrm effects claims --baseline se_rrm --metric gpa
+    Example: serrm effects claims_maze --baseline se_rrm --metric gpa
     """
     from serrm.comparing.effects import effects_of_profile
     from serrm.comparing.revisions import UnknownRevision, read_revision
