@@ -63,6 +63,7 @@ def comparison_of(first: Evaluation, second: Evaluation) -> Comparison:
         (run(100), run(120), AHEAD, True),
         (run(120), run(100), BEHIND, True),
         (run(100), run(101), LEVEL, True),
+        (run(3), run(4), UNDECIDED, True),  # the interval is wider than the higher score
         (run(100), run(100), SAME, True),
         (run(100), run(100, solved=pack(np.arange(NUM) >= 100)), UNDECIDED, True),  # other puzzles are solved
         (run(100), run(110), AHEAD, True),

@@ -17,6 +17,7 @@ from matplotlib.figure import Figure
 from serrm.comparing.effects import Group, effects, score_text, verdict
 from serrm.core.files import existing
 from serrm.reporting import figures
+from serrm.reporting.claim_rules import margin
 from serrm.reporting.formats import flops_text, markdown
 from serrm.reporting.other_tables import searches_of
 from serrm.reporting.paper import DASH, model_name
@@ -117,8 +118,9 @@ def _rows_of_family(report: Report, ideas: Mapping[str, Idea], plain: Group) -> 
     for (*key, method), by_attempts in searches_of(report).items():
         if (*key,) == plain.key and method in (first_run.methods or {}):
             last = by_attempts[-1]
-            delta = difference(last.score, by_attempts[0].score, has_same_runs=True)
-            scores = last.score, delta, verdict(delta, metric)
+            once = by_attempts[0].score
+            delta = difference(last.score, once, has_same_runs=True)
+            scores = last.score, delta, verdict(delta, metric, margin(last.score, once))
             idea = ideas.get(method, Idea(method, "", ""))
             yield Row(idea, family, *scores, *_training(report, plain.runs), last.mean_steps, last.flops)
 
