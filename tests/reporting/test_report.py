@@ -8,6 +8,7 @@ import re
 import shutil
 import sys
 import tempfile
+from dataclasses import replace
 from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
@@ -261,6 +262,21 @@ def test_the_tables_of_a_profile_are_those_of_its_scores(profile):
     assert scores == headline_scores(all_runs(report.results))
     for name in ("depth", "learning", "training"):
         assert (folder / "curves" / f"{name}.csv").is_file()
+
+
+def test_headline_has_the_median_seconds_of_the_seeds_that_were_timed(made):
+    report = report_of(made)
+    times = {"sudoku-se_rrm-s0": 40.0, "sudoku-se_rrm-s1": 20.0, "sudoku-trm-s0": 7.0}
+    frame = headline(replace(report, seconds=times)).frame.set_index("Test puzzles")
+    assert frame.loc["Sudoku: training seconds, median", ["SE-RRM", "TRM", "HRM"]].tolist() == [
+        "30",
+        "7",
+        "—",
+    ]
+    times.pop("sudoku-se_rrm-s0")
+    frame = headline(replace(report, seconds=times)).frame.set_index("Test puzzles")
+    assert frame.loc["Sudoku: training seconds", "SE-RRM"] == "20"
+    assert not any("seconds" in name for name in headline(report).frame["Test puzzles"])
 
 
 def test_windows_are_not_compared_with_the_papers_mazes():

@@ -1,6 +1,7 @@
 """The main scores of a profile in one table: for reports/README.md, the report page and `serrm headline`."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from statistics import median
 from typing import Final, NamedTuple
 
 import pandas as pd
@@ -65,8 +66,8 @@ def headline(report: Report) -> Headline:
     """Tabulate the main scores, a row per test set: every headline model, and the paper's SE-RRM.
 
     Sets of fewer than 40 puzzles are omitted and named in a note, unless all sets are that small. Parameters are those
-    on the first data set. Rows of training FLOPs and seconds per data set include those of the runs whose weights a run
-    starts from.
+    on the first data set. Rows of training FLOPs and seconds (the median of the timed seeds) per data set include those
+    of the runs whose weights a run starts from.
     """
     results = report.results
     variants = headline_models(results)
@@ -77,13 +78,12 @@ def headline(report: Report) -> Headline:
     all_rows = [row for data_set in runs for row in _headline_rows(results, data_set, runs[data_set])]
     min_puzzles = MIN_PUZZLES if any(row.num >= MIN_PUZZLES for row in all_rows) else 0
     rows = [row for row in all_rows if row.num >= min_puzzles]
-    # The first seed's run of every variant, by the data sets that have a row.
-    first_runs = {
-        data_set: {variant: seeds[0] for variant, seeds in runs[data_set].items()} for data_set, *_ in rows
-    }
-    lines = [*(row.texts for row in rows), *_cost_lines(report, rows, first_runs)]
+    shown = {data_set: runs[data_set] for data_set, *_ in rows}
+    lines = [*(row.texts for row in rows), *_cost_lines(report, rows, shown)]
     has_arc = any(
-        isinstance(TASKS[run.task], ArcTask) for run_of in first_runs.values() for run in run_of.values()
+        isinstance(TASKS[seeds[0].task], ArcTask)
+        for seeds_of in shown.values()
+        for seeds in seeds_of.values()
     )
     has_seeds = any(len(seeds) > 1 for (_, variant), seeds in results.items() if variant in variants)
     small = [row.texts["Test puzzles"] for row in all_rows if row.num < min_puzzles]
@@ -93,13 +93,14 @@ def headline(report: Report) -> Headline:
 
 
 def _cost_lines(
-    report: Report, rows: Sequence[HeadlineRow], first_runs: Mapping[str, Mapping[str, Evaluation]]
+    report: Report, rows: Sequence[HeadlineRow], runs: Mapping[str, Mapping[str, Sequence[Evaluation]]]
 ) -> Iterator[dict[str, str]]:
     """Yield the parameters on the first data set, and the training FLOPs and seconds on every one.
 
-    `first_runs` has a run by data set and variant.
+    `runs` has the seeds by data set and variant. Seconds are the median of those seeds that were timed.
     """
-    for index, (data_set, run_of) in enumerate(first_runs.items()):
+    for index, (data_set, seeds_of) in enumerate(runs.items()):
+        run_of = {variant: seeds[0] for variant, seeds in seeds_of.items()}
         parameters = {
             model_name(variant): f"{run.model_info.parameters:,}" for variant, run in run_of.items()
         }
@@ -110,10 +111,14 @@ def _cost_lines(
         if index == 0:
             yield {"Test puzzles": f"{data_set_name(data_set)}: parameters"} | parameters
         yield {"Test puzzles": f"{data_set_name(data_set)}: training FLOPs"} | flops
-        seconds = {variant: total_seconds(run, report) for variant, run in run_of.items()}
-        if any(seconds.values()):
-            texts = {model_name(variant): f"{num:,.0f}" for variant, num in seconds.items() if num}
-            yield {"Test puzzles": f"{data_set_name(data_set)}: training seconds"} | texts
+        times_of = {
+            model_name(variant): [time for run in seeds if (time := total_seconds(run, report))]
+            for variant, seeds in seeds_of.items()
+        }
+        texts = {name: f"{median(times):,.0f}" for name, times in times_of.items() if times}
+        if texts:
+            label = "training seconds" + (", median" if max(map(len, times_of.values())) > 1 else "")
+            yield {"Test puzzles": f"{data_set_name(data_set)}: {label}"} | texts
 
 
 def _headline_notes(rows: Sequence[HeadlineRow], *, has_arc: bool, has_seeds: bool) -> list[str]:
