@@ -59,7 +59,7 @@ class Effect(NamedTuple):
 def compare_scores(first: Score, second: Score, metric: Metric) -> tuple[Difference, str]:
     """Subtract the first score from the second, with a verdict."""
     delta = difference(second, first)
-    return delta, SAME if are_equal(first, second) else verdict(delta, metric, margin(first, second))
+    return delta, SAME if are_equal(first, second) else verdict(delta, metric, first, second)
 
 
 def are_equal(first: Score, second: Score) -> bool:
@@ -68,14 +68,14 @@ def are_equal(first: Score, second: Score) -> bool:
     return values[0] == values[1] and (not are_pairs(first, second) or first.outcomes == second.outcomes)
 
 
-def verdict(delta: Difference, metric: Metric, level: float) -> str:
-    """Choose the verdict on a difference; scores whose interval lies within ± `level` are level.
+def verdict(delta: Difference, metric: Metric, *scores: Score) -> str:
+    """Choose the verdict on a difference of two scores.
 
     UNKNOWN for a score without an interval. For a metric that is not a rate, higher need not be better.
     """
     if isnan(delta.low):
         return UNKNOWN
-    word = relation(delta, level)
+    word = relation(delta, margin(*scores))
     if metric.statistic is MEAN:
         return {AHEAD: HIGHER, BEHIND: LOWER}.get(word, word)
     return word

@@ -17,7 +17,6 @@ from matplotlib.figure import Figure
 from serrm.comparing.effects import Group, effects, score_text, verdict
 from serrm.core.files import existing
 from serrm.reporting import figures
-from serrm.reporting.claim_rules import margin
 from serrm.reporting.formats import flops_text, markdown
 from serrm.reporting.other_tables import searches_of
 from serrm.reporting.paper import DASH, model_name
@@ -120,7 +119,7 @@ def _rows_of_family(report: Report, ideas: Mapping[str, Idea], plain: Group) -> 
             last = by_attempts[-1]
             once = by_attempts[0].score
             delta = difference(last.score, once, has_same_runs=True)
-            scores = last.score, delta, verdict(delta, metric, margin(last.score, once))
+            scores = last.score, delta, verdict(delta, metric, last.score, once)
             idea = ideas.get(method, Idea(method, "", ""))
             yield Row(idea, family, *scores, *_training(report, plain.runs), last.mean_steps, last.flops)
 
