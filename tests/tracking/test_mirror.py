@@ -169,6 +169,19 @@ def test_results_from_elsewhere_join_the_run_with_these_weights(tiny: TinyRun, c
     assert len(tiny.stored(client)) == 1
 
 
+def test_a_renamed_run_with_equal_settings_is_a_run_of_its_own(tiny: TinyRun, client: MlflowClient) -> None:
+    tiny.train()
+    tiny.mirror()
+    runs = tiny.layout.runs
+    (runs / NAME).rename(runs / "sudoku-other-s0")
+    config = runs / "sudoku-other-s0" / "config.json"
+    config.write_text(config.read_text().replace('"tiny"', '"other"'))
+    tiny.mirror()
+    newer, older = tiny.stored(client)
+    assert (newer.data.params["variant"], older.data.params["variant"]) == ("other", "tiny")
+    assert newer.data.tags["serrm.weights"] == older.data.tags["serrm.weights"]
+
+
 def test_a_stage_between_checkpoint_and_facts_is_no_training_from_elsewhere(
     tiny: TinyRun, client: MlflowClient
 ) -> None:

@@ -100,7 +100,7 @@ class Mirror:
         settings, facts = training.settings, training.facts
         with open_store(self.root) as client:
             experiment = experiment_id(client, self.root, layout.profile, settings.data_set)
-            run = find(client, experiment, TRAINING, facts[ID])
+            run = find(client, experiment, training.identity.run, TRAINING, facts[ID])
             if run is None:
                 start = int(1000 * datetime.fromisoformat(facts["date"]).timestamp())
                 run = self._create(client, experiment, training.identity.run, settings, facts, start)
@@ -136,7 +136,7 @@ class Mirror:
         with open_store(self.root) as client:
             experiment = experiment_id(client, self.root, layout.profile, settings.data_set)
             tag, value = (TRAINING, facts[ID]) if ID in facts else (WEIGHTS, result.weights)
-            run = find(client, experiment, tag, value)
+            run = find(client, experiment, name, tag, value)
             if run is None:
                 end = int(1000 * (layout.runs / name / CONFIG).stat().st_mtime)
                 run = self._create(client, experiment, name, settings, facts, end - result.duration)
@@ -192,9 +192,12 @@ class Mirror:
             client.set_tag(run.info.run_id, CURRENT, "yes")
 
 
-def find(client: MlflowClient, experiment: str, tag: str, value: str) -> Run | None:
-    """Find the newest run of an experiment with this value of a tag, even if it was deleted in MLflow."""
-    condition = f"tags.`{tag}` = '{value}'"
+def find(client: MlflowClient, experiment: str, name: str, tag: str, value: str) -> Run | None:
+    """Find the newest run of this name and value of a tag, even if it was deleted in MLflow.
+
+    A run that was renamed keeps its weights, but MLflow lets nobody change a parameter of a run.
+    """
+    condition = f"tags.`{NAME}` = '{name}' and tags.`{tag}` = '{value}'"
     runs = client.search_runs([experiment], condition, ViewType.ALL, max_results=1)
     return runs[0] if runs else None
 
