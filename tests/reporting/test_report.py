@@ -35,7 +35,15 @@ from serrm.reporting.report import (
     table_files,
     write_shown,
 )
-from serrm.reporting.results import all_runs, make_report, read_gathered, read_runs, total_flops
+from serrm.reporting.results import (
+    TRAINING_TIMES,
+    all_runs,
+    make_report,
+    read_gathered,
+    read_runs,
+    read_study,
+    total_flops,
+)
 from serrm.reporting.tables import build_tables
 from serrm.scoring.metrics import METRICS, RATIO
 from serrm.scoring.schema import Evaluation, read_profile_scores, write_evaluation
@@ -262,6 +270,16 @@ def test_the_tables_of_a_profile_are_those_of_its_scores(profile):
     assert scores == headline_scores(all_runs(report.results))
     for name in ("depth", "learning", "training"):
         assert (folder / "curves" / f"{name}.csv").is_file()
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_measured_seconds_are_those_of_the_settings(profile):
+    """The time of a training that was shorter, or of a run that is gone, would stand beside another's scores."""
+    params = read_params(ROOT / "profiles" / f"{profile}.yaml")
+    for row in read_study(ROOT / TRAINING_TIMES, profile):
+        train = params.run_settings(row["run"]).train
+        measured = float(row["seconds"]) * float(row["puzzle-steps per second"])
+        assert measured == pytest.approx(train.steps * train.batch_size, rel=0.02), row["run"]
 
 
 def test_headline_has_the_median_seconds_of_the_seeds_that_were_timed(made):
