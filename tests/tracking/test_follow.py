@@ -1,5 +1,6 @@
 """One mirror of a project at a time, started by `serrm track` or by a stage, and ending by itself."""
 
+import shutil
 import signal
 import subprocess
 import threading
@@ -24,7 +25,8 @@ pytestmark = pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy i
 
 @pytest.fixture
 def tiny(root: Path) -> Iterator[TinyRun]:
-    """A run of the active profile."""
+    """A run of the active profile, whose only results are its own."""
+    shutil.rmtree(Layout("ci", root).runs, ignore_errors=True)
     (root / "params.yaml").write_text("profile: ci\n")
     yield TinyRun(root, "ci", run_settings())
     end_work()
