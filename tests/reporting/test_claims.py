@@ -281,6 +281,20 @@ def test_models_are_compared_only_on_the_same_data_set(parts, made):
     assert ahead_of_hrm.verdict == UNTESTED
 
 
+def test_variants_that_were_tuned_equally_are_compared_too(parts, made):
+    """Only where all of them ran: a lead over the plain recipes may be one of tuning."""
+    for model, variant in claim_checks.TUNED.items():
+        made["maze", variant, 0] = deepcopy(made["maze", model, 0]) | {"variant": variant}
+        set_rate(made["maze", variant, 0], "fsr", 0.9, test_set="10x10")
+    set_rate(made["maze", "trm", 0], "fsr", 0.1, test_set="10x10")
+    plain, tuned, *_ = parts(made)["maze"]
+    assert (plain.statement, tuned.statement) == ("Maze: ahead of TRM", "Maze: ahead of TRM, tuned equally")
+    assert (plain.verdict, tuned.verdict) == (HOLDS, UNDECIDED)
+    del made["maze", claim_checks.TUNED["trm"], 0]
+    statements = [part.statement for part in parts(made)["maze"]]
+    assert statements == ["Maze: ahead of TRM", "Maze: ahead of HRM", "Maze: ahead of HRM, tuned equally"]
+
+
 def test_a_further_data_set_adds_parts_to_checks_of_all_data_sets(parts, made):
     """More steps and equivariance change nothing on the first, and help on the harder one."""
     first = made["sudoku", "se_rrm", 0]

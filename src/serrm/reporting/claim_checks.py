@@ -47,6 +47,13 @@ DATA_EFFICIENT: Final = (
     "snapshot, from n samples on, is behind it."
 )
 SETTINGS_RULES: Final = ("parameters", "permutation")  # not about the scores of models
+# Variants that were tuned equally, where the families themselves have the paper's recipes (docs/experiments/claims.md).
+TUNED: Final = {
+    "se_rrm": "se_rrm_tuned",
+    "hrm": "hrm_rope2d_random_halting_tuned",
+    "trm": "trm_rope2d_random_halting",  # no other setting was better
+}
+COMPARISONS: Final = ("ahead", "comparable", "not_behind", "every_depth")
 
 
 class Part(NamedTuple):
@@ -134,7 +141,7 @@ def fewest_seeds(scores: Iterable[Score]) -> int:
     return min(len(score.seeds) for score in scores)
 
 
-def with_tuned(report: Report, check: Check) -> Check:
+def with_most_seeds(report: Report, check: Check) -> Check:
     """Replace every family by its variant with the most seeds, if all models of the check are families.
 
     These are the models of the headline: in profile `published` the tuned ones. A check of variants stays as it is.
@@ -147,6 +154,21 @@ def with_tuned(report: Report, check: Check) -> Check:
         for model in check.models
     ]
     return check.model_copy(update={"models": tuple(models)})
+
+
+def also_tuned(report: Report, check: Check) -> list[Check]:
+    """List a check that compares families, and the same of the variants in TUNED, where all of these ran."""
+    if check.rule not in COMPARISONS or not TUNED.keys() >= set(check.models):
+        return [check]
+    models = tuple(TUNED[model] for model in check.models)
+    tasks = tuple(
+        task
+        for task in check.tasks
+        if all(runs_on(report.results, task, model, check.set) for model in models)
+    )
+    words = f"{check.words}, tuned equally"
+    twin = check.model_copy(update={"models": models, "tasks": tasks, "words": words})
+    return [check, twin] if tasks else [check]
 
 
 def by_task_and_data_set(report: Report, check: Check) -> Iterator[tuple[str, str, Report]]:
@@ -278,12 +300,10 @@ def every_depth(report: Report, check: Check) -> Iterator[Part]:
     """Judge the first model against the others at every number of steps of table 2."""
     *others, last = map(model_name, check.models)
     models = f"{', '.join(others)} and {last}"
-    data_sets = [*by_task_and_data_set(report, check)]
-    for task, name, its_report in data_sets:
+    for task, name, its_report in by_task_and_data_set(report, check):
         for steps, scores in by_steps(its_report, task, check).items():
             label = "after 1 step" if steps == 1 else f"after {steps} steps"
-            label = f"{name} {label}" if len(data_sets) > 1 else label
-            statement, text = f"{label}: {check.words}", RULES["ahead"].text.format(number=0)
+            statement, text = f"{name} {label}: {check.words}", RULES["ahead"].text.format(number=0)
             part = Part(statement, UNTESTED, f"{models} were not scored after so many steps.", text)
             if len(scores) == len(check.models):
                 verdict, deciding, p = ahead(0.0, *scores.values())

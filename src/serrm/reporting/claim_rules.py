@@ -125,13 +125,13 @@ RULES: Final[dict[str, Rule]] = {
     ),
     "not_behind": Rule(
         not_behind,
-        f"Holds if the intervals of all differences lie above -{MARGIN:g} points and none lies wholly below zero; "
-        "fails if one does.",
+        f"Holds if the intervals of all differences lie above -{MARGIN:g} points (or the highest score, if lower) and "
+        "none lies wholly below zero; fails if one does.",
     ),
     "comparable": Rule(
         comparable,
-        f"Holds if the models are level: the interval of the difference lies within ±{MARGIN:g} points. Else fails if "
-        "one model is ahead.",
+        f"Holds if the models are level: the interval of the difference lies within ±{MARGIN:g} points (or the higher "
+        "score, if lower). Else fails if one model is ahead.",
     ),
     "nearly_none": Rule(
         nearly_none,
