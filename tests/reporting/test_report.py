@@ -60,6 +60,7 @@ PROFILES = [
     "claims_sudoku",
     "claims_maze",
     "claims_arc",
+    "claims_fresh",
     "published",
     "gpu_sudoku",
     "laptop",

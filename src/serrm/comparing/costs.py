@@ -15,7 +15,7 @@ from serrm.reporting.style import style
 from serrm.scoring.metrics import metrics_of
 
 PAPERS: Final = "the paper"
-SIGNS: Final = "sD^vP*Xd<>hpHx+1"  # markers of profiles, in their order
+SIGNS: Final = "sD^vP*Xd<>hpHx+12"  # markers of profiles, in their order
 
 
 class CostPoint(NamedTuple):
