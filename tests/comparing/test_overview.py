@@ -3,12 +3,15 @@
 import csv
 import io
 import re
+from itertools import product
 from pathlib import Path
+from statistics import fmean
 from xml.etree import ElementTree
 
 import pytest
 
 from serrm.commands.scores import committed_reports, overview_files
+from serrm.comparing import symmetry
 from serrm.comparing.hard_sudoku import FOLDER, OURS, PEERS
 from serrm.config import read_params
 from serrm.models.flops import flops
@@ -41,6 +44,16 @@ def test_committed_page_matches_the_committed_scores(made_again):
     assert (folder / "hard_sudoku.csv").read_text(encoding="utf-8") == made_again["hard_sudoku.csv"]
     picture = (folder / "hard_sudoku.svg").read_text(encoding="utf-8")
     assert texts_of(picture) == texts_of(made_again["hard_sudoku.svg"])
+
+
+def test_equivariance_is_drawn_by_the_number_of_training_puzzles(made_again):
+    cells = symmetry.cells(committed_reports(ROOT))
+    assert {(cell.num_puzzles, cell.num_copies, cell.symbols) for cell in cells} == {
+        *product((30, 100, 300, 1_000), (0, 1_000), ("tied", "untied"))
+    }
+    few, *_ = cells
+    assert few[:3] == (30, 0, "tied") and fmean(few.scores) == pytest.approx(48.89, abs=0.01)
+    assert {"no copies", "1,000 symmetric copies of each"} <= {*texts_of(made_again[symmetry.FIGURE])}
 
 
 def test_no_profile_is_a_fault_of_one_line():

@@ -76,7 +76,7 @@ def overview_files(root: Path, reports: Mapping[str, "Report"]) -> dict[str, str
     Of README.md, the overview and the main scores of some profiles are replaced, between comments. Profile `ci` trains
     for a few steps, so its scores are compared with those of a commit, not with the paper's.
     """
-    from serrm.comparing import costs, hard_sudoku, ideas, overview
+    from serrm.comparing import costs, hard_sudoku, ideas, overview, symmetry
     from serrm.core.files import between_markers
     from serrm.reporting import headline
 
@@ -92,6 +92,8 @@ def overview_files(root: Path, reports: Mapping[str, "Report"]) -> dict[str, str
         overview.PICTURE: hard_sudoku.picture(points),
         overview.COSTS: costs.picture(costs.points(reports)),
     }
+    if cells := symmetry.cells(reports):
+        files[symmetry.FIGURE] = symmetry.picture(cells)
     sections = list[str]()
     if studied:
         rows = ideas.rows(studied, ideas.read_ideas(root))
