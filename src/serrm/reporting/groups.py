@@ -44,20 +44,22 @@ def group_notes(entries: Iterable[Entry]) -> Iterator[str]:
         if entry.score and groups_of(entry.runs, entry.test_set):
             sets.setdefault((entry.runs[0].task, entry.test_set), {})[entry.variant] = entry.runs
     for (task, test_set), runs_of in sets.items():
-        names = ", ".join(map(model_name, runs_of))
-        title = puzzle_set(task, test_set)
-        units = list[GroupScore]()
-        for kind, groups in groups_of(next(iter(runs_of.values())), test_set).items():
-            texts = []
-            for name, group in groups.items():
-                values = [group_score(runs, test_set, kind, name).value for runs in runs_of.values()]
-                texts.append(
-                    f"{name} {', '.join(f'{value:.0f}' for value in values)} (n {group.num_puzzles:,})"
-                )
-            yield f"{title} by {kind}, solved in percent by {names}: {'; '.join(texts)}."
-            units = units or [*groups.values()]
-        num_puzzles, num_units = (
-            sum(getattr(group, count) for group in units) for count in ("num_puzzles", "num_units")
-        )
-        if num_units < num_puzzles:
-            yield f"{title}: the {num_puzzles:,} puzzles have {num_units:,} rules, the independent units of intervals."
+        yield from group_lines(puzzle_set(task, test_set), test_set, runs_of)
+
+
+def group_lines(title: str, test_set: str, runs_of: Mapping[str, Sequence[Evaluation]]) -> Iterator[str]:
+    """Yield the scores of variants on a test set by group, a line per kind, and the units of intervals."""
+    names = ", ".join(map(model_name, runs_of))
+    units = list[GroupScore]()
+    for kind, groups in groups_of(next(iter(runs_of.values())), test_set).items():
+        texts = []
+        for name, group in groups.items():
+            values = [group_score(runs, test_set, kind, name).value for runs in runs_of.values()]
+            texts.append(f"{name} {', '.join(f'{value:.0f}' for value in values)} (n {group.num_puzzles:,})")
+        yield f"{title} by {kind}, solved in percent by {names}: {'; '.join(texts)}."
+        units = units or [*groups.values()]
+    num_puzzles, num_units = (
+        sum(getattr(group, count) for group in units) for count in ("num_puzzles", "num_units")
+    )
+    if num_units < num_puzzles:
+        yield f"{title}: the {num_puzzles:,} puzzles have {num_units:,} rules, the independent units of intervals."

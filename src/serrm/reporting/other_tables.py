@@ -10,14 +10,17 @@ import pandas as pd
 from serrm.inference.settings import GUESS_STEPS, HEADLINE_STEPS
 from serrm.puzzles.tasks import TASKS
 from serrm.reporting.formats import counts_text, flops_text
+from serrm.reporting.groups import group_lines
 from serrm.reporting.paper import CANNOT_EXTRAPOLATE, DASH, data_set_name, load_paper, model_name, set_name
 from serrm.reporting.results import (
+    Key,
     Report,
     Results,
     Score,
     all_runs,
     main_models,
     over_seeds,
+    runs_on,
     score,
     search_score,
     training_flops,
@@ -31,18 +34,33 @@ Columns = Mapping[str, tuple[str, str]]  # heading → test set and metric
 
 def variants_table(report: Report) -> pd.DataFrame:
     """Tabulate variants in none of the paper's tables: a row per variant and own test set of its data set."""
-    paper_variants = {
-        (column.task, row.variant_of(key))
-        for table in load_paper().score_tables.values()
-        for row in table.rows
-        for key, column in table.columns.items()
-    }
+    papers = _in_papers_tables(report.results)
 
     def sets(run: Evaluation) -> list[str]:
-        is_ours = (run.task, run.variant) not in paper_variants
+        is_ours = (run.data_set, run.variant) not in papers
         return [name for name in run.own_sets if is_ours and name in run.scored]
 
     return _by_set(report, sets, ["Task", "Model", "Puzzles"])
+
+
+def _in_papers_tables(results: Results) -> set[Key]:
+    """Find the variants that the paper's tables show, each on the data set that stands for a task."""
+    shown = [
+        runs_on(results, column.task, row.variant_of(key), column.set)
+        for table in load_paper().score_tables.values()
+        for row in table.rows
+        for key, column in table.columns.items()
+    ]
+    return {(runs[0].data_set, runs[0].variant) for runs in shown if runs}
+
+
+def further_groups(results: Results) -> Iterator[str]:
+    """Yield the scores by group of puzzles on data sets of which the paper's tables show no run."""
+    papers = {data_set for data_set, _ in _in_papers_tables(results)}
+    for data_set in dict.fromkeys(name for name, _ in results if name not in papers):
+        runs_of = {variant: runs for (name, variant), runs in results.items() if name == data_set}
+        for name in next(iter(runs_of.values()))[0].own_sets:
+            yield from group_lines(f"{data_set_name(data_set)} {set_name(name)}", name, runs_of)
 
 
 def file_sets_table(report: Report) -> pd.DataFrame:
@@ -281,6 +299,7 @@ OTHER_TABLES: Final = {
         "These runs are in none of the paper's tables. "
         '"Solved" is the fully solved rate, or pass@2 on ARC-AGI.',
         variants_table,
+        further_groups,
     ),
     "tests": OtherTable(
         "Further test sets",
