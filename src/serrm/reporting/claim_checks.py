@@ -53,7 +53,10 @@ TUNED: Final = {
     "hrm": "hrm_rope2d_random_halting_tuned",
     "trm": "trm_rope2d_random_halting",  # no other setting was better
 }
-COMPARISONS: Final = ("ahead", "comparable", "not_behind", "every_depth")
+COMPARISONS: Final = (
+    *("ahead", "comparable", "not_behind", "others_nearly_none"),
+    *("every_depth", "augmentations", "data_efficient"),
+)
 
 
 class Part(NamedTuple):

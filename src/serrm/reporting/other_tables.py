@@ -10,7 +10,7 @@ import pandas as pd
 from serrm.inference.settings import GUESS_STEPS, HEADLINE_STEPS
 from serrm.puzzles.tasks import TASKS
 from serrm.reporting.formats import counts_text, flops_text
-from serrm.reporting.groups import group_lines
+from serrm.reporting.groups import group_lines, groups_of
 from serrm.reporting.paper import CANNOT_EXTRAPOLATE, DASH, data_set_name, load_paper, model_name, set_name
 from serrm.reporting.results import (
     Key,
@@ -59,8 +59,10 @@ def further_groups(results: Results) -> Iterator[str]:
     papers = {data_set for data_set, _ in _in_papers_tables(results)}
     for data_set in dict.fromkeys(name for name, _ in results if name not in papers):
         runs_of = {variant: runs for (name, variant), runs in results.items() if name == data_set}
-        for name in next(iter(runs_of.values()))[0].own_sets:
-            yield from group_lines(f"{data_set_name(data_set)} {set_name(name)}", name, runs_of)
+        for test_set in dict.fromkeys(name for runs in runs_of.values() for name in runs[0].own_sets):
+            grouped = {variant: runs for variant, runs in runs_of.items() if groups_of(runs, test_set)}
+            if grouped:
+                yield from group_lines(f"{data_set_name(data_set)} {set_name(test_set)}", test_set, grouped)
 
 
 def file_sets_table(report: Report) -> pd.DataFrame:
