@@ -53,10 +53,7 @@ TUNED: Final = {
     "hrm": "hrm_rope2d_random_halting_tuned",
     "trm": "trm_rope2d_random_halting",  # no other setting was better
 }
-COMPARISONS: Final = (
-    *("ahead", "comparable", "not_behind", "others_nearly_none"),
-    *("every_depth", "augmentations", "data_efficient"),
-)
+NO_COMPARISONS: Final = (*SETTINGS_RULES, "cannot_take")
 
 
 class Part(NamedTuple):
@@ -161,7 +158,7 @@ def with_most_seeds(report: Report, check: Check) -> Check:
 
 def also_tuned(report: Report, check: Check) -> list[Check]:
     """List a check that compares families, and the same of the variants in TUNED, where all of these ran."""
-    if check.rule not in COMPARISONS or not TUNED.keys() >= set(check.models):
+    if len(check.models) == 1 or check.rule in NO_COMPARISONS or not TUNED.keys() >= set(check.models):
         return [check]
     models = tuple(TUNED[model] for model in check.models)
     tasks = tuple(
