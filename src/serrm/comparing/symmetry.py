@@ -10,14 +10,13 @@ from matplotlib.figure import Figure
 
 from serrm.reporting import figures
 from serrm.reporting.results import Report, headline_score
+from serrm.reporting.style import style
 
 PREFIX: Final = "factorial_"
 FIGURE: Final = "symmetry.svg"
 NUM_PUZZLES: Final = 1_000  # of a data set whose name does not end in their number
-LOOKS: Final = {
-    "tied": ("o", "#d55e00", 0.94),
-    "untied": ("s", "#6a51a3", 1.06),
-}  # and the shift of the points
+# The variant whose colour and marker each form has, and the factor by which its points stand aside.
+LOOKS: Final = {"tied": ("se_rrm", 0.94), "untied": ("se_rrm_untied", 1.06)}
 REMARK: Final = (
     "A point is a seed; the lines join the means. Profiles factorial_symmetry, _puzzles and _more_puzzles."
 )
@@ -50,18 +49,19 @@ def _of(report: Report) -> Iterator[Cell]:
 def picture(cells: Sequence[Cell]) -> str:
     """Draw a panel without and one with copies, as an SVG document."""
     copies = sorted({cell.num_copies for cell in cells})
+    numbers = sorted({cell.num_puzzles for cell in cells})
     with matplotlib.rc_context(figures.LOOK):
         figure = Figure(figsize=(9.2, 3.8), layout="constrained")
         panels = figure.subplots(1, len(copies), squeeze=False, sharey=True)[0]
         for axes, num_copies in zip(panels, copies, strict=True):
-            for symbols, (sign, colour, shift) in LOOKS.items():
+            for symbols, (variant, shift) in LOOKS.items():
+                colour, marker = style(variant)
                 shown = [cell for cell in cells if (cell.num_copies, cell.symbols) == (num_copies, symbols)]
                 means = [(cell.num_puzzles * shift, fmean(cell.scores)) for cell in shown]
                 axes.plot(*zip(*means, strict=True), color=colour, label=f"{symbols} symbols")
                 for cell in shown:
                     position = [cell.num_puzzles * shift] * len(cell.scores)
-                    axes.plot(position, cell.scores, sign, color=colour, markersize=5, alpha=0.6)
-            numbers = sorted({cell.num_puzzles for cell in cells})
+                    axes.plot(position, cell.scores, marker, color=colour, markersize=5, alpha=0.6)
             axes.set(xscale="log", ylim=(-3, 103), xlabel="Training puzzles")
             axes.set_xticks(numbers, [f"{number:,}" for number in numbers])
             axes.minorticks_off()
