@@ -56,6 +56,21 @@ def test_equivariance_is_drawn_by_the_number_of_training_puzzles(made_again):
     assert {"no copies", "1,000 symmetric copies of each"} <= {*texts_of(made_again[symmetry.FIGURE])}
 
 
+def test_tuned_models_stand_beside_untuned_ones_with_flops_that_are_not_equal(made_again):
+    page = made_again["README.md"]
+    for model, variant, score in (
+        ("HRM", "hrm_tuned", "13.67 ± 2.42"),
+        ("SE-RRM", "se_rrm_muon_hints", "24.06 ± 1.22"),
+    ):
+        (fsr, _, steps) = re.findall(rf"^\| {model} +\| `published`, {variant} .*", page, re.M)
+        assert score in fsr and score in steps
+    assert "Training FLOPs on Sudoku are not equal: hrm_tuned 5.51e14, trm_tuned 5.12e14, " in page
+
+
+def test_the_costs_tell_data_sets_of_a_profile_apart(made_again):
+    assert {"gpu_maze", "gpu_maze, maze_15", "gpu_maze, maze_22"} <= {*texts_of(made_again["costs.svg"])}
+
+
 def test_no_profile_is_a_fault_of_one_line():
     with pytest.raises(ValueError, match="reports: "):
         overview_files(ROOT, {})

@@ -283,16 +283,28 @@ def test_models_are_compared_only_on_the_same_data_set(parts, made):
 
 def test_variants_that_were_tuned_equally_are_compared_too(parts, made):
     """Only where all of them ran: a lead over the plain recipes may be one of tuning."""
-    for model, variant in claim_checks.TUNED.items():
+    tuned_variants = claim_checks.TWINS[claim_checks.TUNED]
+    for model, variant in tuned_variants.items():
         made["maze", variant, 0] = deepcopy(made["maze", model, 0]) | {"variant": variant}
         set_rate(made["maze", variant, 0], "fsr", 0.9, test_set="10x10")
     set_rate(made["maze", "trm", 0], "fsr", 0.1, test_set="10x10")
     plain, tuned, *_ = parts(made)["maze"]
     assert (plain.statement, tuned.statement) == ("Maze: ahead of TRM", "Maze: ahead of TRM, tuned equally")
     assert (plain.verdict, tuned.verdict) == (HOLDS, UNDECIDED)
-    del made["maze", claim_checks.TUNED["trm"], 0]
+    del made["maze", tuned_variants["trm"], 0]
     statements = [part.statement for part in parts(made)["maze"]]
     assert statements == ["Maze: ahead of TRM", "Maze: ahead of HRM", "Maze: ahead of HRM, tuned equally"]
+
+
+def test_models_without_symmetric_copies_are_compared_too(parts, made):
+    """With few puzzles equivariance may pay only where no copies teach the same."""
+    for variant, rate in (("se_rrm_untied", 0.5), ("se_rrm_plain", 0.9), ("se_rrm_untied_plain", 0.1)):
+        made["sudoku", variant, 0] = deepcopy(made["sudoku", "se_rrm", 0]) | {"variant": variant}
+        set_rate(made["sudoku", variant, 0], "fsr", rate)
+    set_rate(made["sudoku", "se_rrm", 0], "fsr", 0.5)
+    with_copies, without = parts(made)["tied_sudoku"]
+    assert without.statement == "Sudoku: ahead with symbol equivariance, no symmetric copies"
+    assert (with_copies.verdict, without.verdict) == (UNDECIDED, HOLDS)
 
 
 def test_a_further_data_set_adds_parts_to_checks_of_all_data_sets(parts, made):

@@ -26,7 +26,7 @@ from serrm.reporting.paper import (
     paper_cost,
 )
 from serrm.reporting.paper_tables import Entry, by_set, describe_test_set, entries_of, paper_text
-from serrm.reporting.results import Report, total_flops
+from serrm.reporting.results import Report, total_flops, variant_with_most_seeds
 from serrm.scoring.metrics import METRICS
 
 BEGIN: Final = "<!-- serrm overview: begin -->"
@@ -142,11 +142,18 @@ def _rows(
         flops = _paper_flops(paper_table, row, keys)
         yield {"Model": model, "Runs": "the paper"} | texts | {FLOPS: flops}
     for name, (report, entries) in profiles.items():
-        row_entries = {entry.key: entry for entry in entries if entry.row is row}
-        if any(row_entries[key].runs for key in keys):
-            texts = {columns[key]: row_entries[key].our_text for key in keys}
-            flops = _our_flops(report, [row_entries[key] for key in keys])
-            yield {"Model": model, "Runs": f"`{name}`"} | texts | {FLOPS: flops}
+        shown = {f"`{name}`": [entry for entry in entries if entry.row is row]}
+        variant = variant_with_most_seeds(report.results, row.variant)
+        if variant != row.variant:  # the tuned model that stands for its family in claims
+            twin = row.model_copy(update={"variant": variant})
+            twin_table = paper_table.model_copy(update={"rows": (twin,)})
+            shown[f"`{name}`, {variant}"] = entries_of(twin_table, report.results)
+        for label, row_entries in shown.items():
+            of_keys = {entry.key: entry for entry in row_entries if entry.key in keys}
+            if any(entry.runs for entry in of_keys.values()):
+                texts = {columns[key]: entry.our_text for key, entry in of_keys.items()}
+                flops = _our_flops(report, [*of_keys.values()])
+                yield {"Model": model, "Runs": label} | texts | {FLOPS: flops}
 
 
 def _heading(column: PaperColumn) -> str:

@@ -47,11 +47,17 @@ DATA_EFFICIENT: Final = (
     "snapshot, from n samples on, is behind it."
 )
 SETTINGS_RULES: Final = ("parameters", "permutation")  # not about the scores of models
-# Variants that were tuned equally, where the families themselves have the paper's recipes (docs/experiments/claims.md).
-TUNED: Final = {
-    "se_rrm": "se_rrm_tuned",
-    "hrm": "hrm_rope2d_random_halting_tuned",
-    "trm": "trm_rope2d_random_halting",  # no other setting was better
+# Variants that stand for models in further parts of a claim, by what these parts are called: those that were tuned
+# equally, where the families themselves have the paper's recipes (docs/experiments/claims.md), and those that were
+# trained without copies of puzzles, as planned in docs/experiments/factorial.md.
+TUNED: Final = "tuned equally"
+TWINS: Final[Mapping[str, Mapping[str, str]]] = {
+    TUNED: {
+        "se_rrm": "se_rrm_tuned",
+        "hrm": "hrm_rope2d_random_halting_tuned",
+        "trm": "trm_rope2d_random_halting",  # no other setting was better
+    },
+    "no symmetric copies": {"se_rrm": "se_rrm_plain", "se_rrm_untied": "se_rrm_untied_plain"},
 }
 NO_COMPARISONS: Final = (*SETTINGS_RULES, "cannot_take")
 
@@ -156,19 +162,22 @@ def with_most_seeds(report: Report, check: Check) -> Check:
     return check.model_copy(update={"models": tuple(models)})
 
 
-def also_tuned(report: Report, check: Check) -> list[Check]:
-    """List a check that compares families, and the same of the variants in TUNED, where all of these ran."""
-    if len(check.models) == 1 or check.rule in NO_COMPARISONS or not TUNED.keys() >= set(check.models):
+def with_twins(report: Report, check: Check) -> list[Check]:
+    """List a check that compares models, and the same of the variants in TWINS, where all of these ran."""
+    if len(check.models) == 1 or check.rule in NO_COMPARISONS:
         return [check]
-    models = tuple(TUNED[model] for model in check.models)
-    tasks = tuple(
-        task
-        for task in check.tasks
-        if all(runs_on(report.results, task, model, check.set) for model in models)
-    )
-    words = f"{check.words}, tuned equally"
-    twin = check.model_copy(update={"models": models, "tasks": tasks, "words": words})
-    return [check, twin] if tasks else [check]
+    checks = [check]
+    for name, variants in TWINS.items():
+        if variants.keys() >= set(check.models):
+            models = tuple(variants[model] for model in check.models)
+            tasks = tuple(
+                task
+                for task in check.tasks
+                if all(runs_on(report.results, task, model, check.set) for model in models)
+            )
+            update = {"models": models, "tasks": tasks, "words": f"{check.words}, {name}"}
+            checks += [check.model_copy(update=update)] if tasks else []
+    return checks
 
 
 def by_task_and_data_set(report: Report, check: Check) -> Iterator[tuple[str, str, Report]]:

@@ -12,7 +12,7 @@ from typing import Final
 import pandas as pd
 
 from serrm.core.project import PAPER
-from serrm.reporting.claim_checks import CHECKS, Part, also_tuned, with_most_seeds
+from serrm.reporting.claim_checks import CHECKS, Part, with_most_seeds, with_twins
 from serrm.reporting.claim_rules import (
     BY_CONSTRUCTION,
     DECIDED,
@@ -68,9 +68,10 @@ NOTES: Final = (
     "The rules (commit 3e8602bf) were written before the float32 runs of `claims_sudoku`, `claims_maze`, `claims_arc` "
     "and `claims_fresh`, but after the same experiments had been judged in bfloat16 (commit 390654f3), and after the "
     "runs of all other profiles committed by November 2026: they are predictions only for harder Sudokus and for "
-    "puzzles of a new data seed. Parts on models that were tuned equally were added after all runs; they compare the "
-    "variants that equal tuning chose where the families have the paper's recipes. Where a family has a variant with "
-    "more seeds, as the tuned models of profile `published` have, that variant stands for the family.",
+    "puzzles of a new data seed. Parts on models that were tuned equally, which are the variants that equal tuning "
+    "chose where the families have the paper's recipes, and on models without symmetric copies were added after all "
+    "runs. Where a family has a variant with more seeds, as the tuned models of profile `published` have, that variant "
+    "stands for the family.",
 )
 OTHER_SETTINGS: Final = "The settings of all models differ from the paper's."
 
@@ -105,7 +106,7 @@ def judge(report: Report) -> dict[str, list[Part]]:
     report, judgements = replace(report, results=results), {}
     for key, claim in load_paper().claims.items():
         checks = () if is_other else claim.checks
-        all_checks = [with_most_seeds(report, one) for check in checks for one in also_tuned(report, check)]
+        all_checks = [with_most_seeds(report, one) for check in checks for one in with_twins(report, check)]
         parts = [part for check in all_checks for part in CHECKS[check.rule](report, check)]
         why = " ".join(dict.fromkeys(part.evidence for part in parts)) or claim.why_untested
         is_untested = all(part.verdict == UNTESTED for part in parts)

@@ -1,6 +1,6 @@
 """The main scores of a profile in one table: for reports/README.md, the report page and `serrm headline`."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import median
 from typing import Final, NamedTuple
 
@@ -33,6 +33,8 @@ from serrm.scoring.schema import Evaluation
 
 PAPERS_SE_RRM: Final = "SE-RRM, paper"
 MIN_PUZZLES: Final = 40  # in a set of the headline; smaller sets are only in the other tables
+UNEQUAL: Final = 1.05
+"""The ratio of two models' training FLOPs from which notes name them."""
 BEGIN: Final = "<!-- serrm headline {}: begin -->"
 END: Final = "<!-- serrm headline {}: end -->"
 
@@ -89,6 +91,7 @@ def headline(report: Report) -> Headline:
     small = [row.texts["Test puzzles"] for row in all_rows if row.num < min_puzzles]
     omitted = [f"The table omits sets of fewer than {min_puzzles} puzzles ({'; '.join(small)})."]
     notes = _headline_notes(rows, has_arc=has_arc, has_seeds=has_seeds)
+    notes += flops_notes((run for of in shown.values() for seeds in of.values() for run in seeds), report)
     return Headline(pd.DataFrame(lines).fillna(DASH), notes, omitted if small else [])
 
 
@@ -119,6 +122,20 @@ def _cost_lines(
         if texts:
             label = "training seconds" + (", median" if max(map(len, times_of.values())) > 1 else "")
             yield {"Test puzzles": f"{data_set_name(data_set)}: {label}"} | texts
+
+
+def flops_notes(runs: Iterable[Evaluation], report: Report) -> list[str]:
+    """Note every data set on which the training FLOPs of a table's models differ by more than UNEQUAL."""
+    flops_of: dict[str, dict[str, int]] = {}
+    for run in runs:
+        flops_of.setdefault(run.data_set, {})[run.variant] = total_flops(run, report)
+    return [
+        f"Training FLOPs on {data_set_name(data_set)} are not equal: "
+        + ", ".join(f"{model_name(variant)} {flops_text(flops, 3)}" for variant, flops in values.items())
+        + "."
+        for data_set, values in flops_of.items()
+        if max(values.values()) > UNEQUAL * min(values.values())
+    ]
 
 
 def _headline_notes(rows: Sequence[HeadlineRow], *, has_arc: bool, has_seeds: bool) -> list[str]:

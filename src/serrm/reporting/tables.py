@@ -4,7 +4,6 @@ Tables 1 to 3 and A5 to A7 set our numbers beside the paper's (paper.yaml); the 
 Signs and data are explained once, in notes.md, and differences from the paper's recipes once, in recipes.md.
 """
 
-from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import pandas as pd
@@ -12,12 +11,13 @@ import pandas as pd
 from serrm.inference.settings import HEADLINE_STEPS
 from serrm.models.families import FAMILIES
 from serrm.puzzles.tasks import TASKS
-from serrm.reporting.formats import NOTE_ON_SEEDS, Table, flops_text
+from serrm.reporting.formats import NOTE_ON_SEEDS, Table
 from serrm.reporting.groups import group_notes
+from serrm.reporting.headline import flops_notes
 from serrm.reporting.other_tables import OTHER_TABLES
 from serrm.reporting.paper import CANNOT_EXTRAPOLATE, DASH, data_set_name, load_paper, model_name, set_name
-from serrm.reporting.paper_tables import QUOTED, Entry, by_set, describe_test_set, entries_of, side_by_side
-from serrm.reporting.results import Report, Results, all_runs, main_models, total_flops
+from serrm.reporting.paper_tables import QUOTED, by_set, describe_test_set, entries_of, side_by_side
+from serrm.reporting.results import Report, Results, all_runs, main_models
 
 LEGEND: Final = (
     f"Scores are percentages after {HEADLINE_STEPS} supervision steps unless a table gives another number, with 95% "
@@ -29,8 +29,6 @@ LEGEND: Final = (
     "↑ and ↓ mean that our score is ahead of the paper's or behind: the 95% interval of the difference lies wholly "
     "above or below zero. They are shown only for the same puzzles.",
 )
-UNEQUAL: Final = 1.05
-"""The ratio of two models' training FLOPs from which notes name them."""
 GROUPED: Final = ("1", "3")
 """The paper's tables whose notes have the scores by group of puzzles."""
 
@@ -51,7 +49,7 @@ def build_tables(report: Report) -> list[Table]:
             notes = [*paper_table.remarks, f"Puzzles: {'; '.join(map(describe_test_set, by_set(entries)))}."]
             if number in GROUPED:
                 notes += group_notes(entries)
-            notes += flops_notes(entries, report)
+            notes += flops_notes((run for entry in entries for run in entry.runs), report)
             title, caption = f"Table {number}: {paper_table.title}", paper_table.caption
             if paper_table.attributes:
                 caption += " Labels describe the paper's runs."
@@ -62,21 +60,6 @@ def build_tables(report: Report) -> list[Table]:
         frame = other.build(report).map(str)
         tables.append(Table(name, other.title, other.caption, frame, list(other.notes(report.results))))
     return [table for table in tables if len(table.frame)]
-
-
-def flops_notes(entries: Sequence[Entry], report: Report) -> list[str]:
-    """Note every data set whose models had training FLOPs that differ by more than UNEQUAL."""
-    flops_of: dict[str, dict[str, int]] = {}
-    for entry in entries:
-        for run in entry.runs:
-            flops_of.setdefault(run.data_set, {})[entry.variant] = total_flops(run, report)
-    return [
-        f"Training FLOPs on {data_set_name(data_set)} are not equal: "
-        + ", ".join(f"{model_name(variant)} {flops_text(flops, 3)}" for variant, flops in values.items())
-        + "."
-        for data_set, values in flops_of.items()
-        if max(values.values()) > UNEQUAL * min(values.values())
-    ]
 
 
 def notes_on_tables(results: Results) -> list[str]:
