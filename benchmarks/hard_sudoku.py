@@ -5,7 +5,8 @@
 
 Scores the first test puzzles of a profile's arrays. A puzzle ends at its first answer that obeys the rules, so a row
 "within 64 steps" is what a run with that limit gives. FLOPs are those of matrix products; `--training` names the metric
-files of the runs that made the checkpoint. Seconds are of the process on one thread, CPU time and clock.
+files of the runs that made the checkpoint. With `--ratings` the publisher's rating of every puzzle stands beside its
+steps. Seconds are of the process on one thread, CPU time and clock.
 """
 
 import argparse
@@ -25,6 +26,8 @@ from serrm.inference.search import Limits, Search, search
 from serrm.models.flops import flops
 from serrm.models.layers import DTYPES
 from serrm.models.settings import ModelSizes
+from serrm.puzzles.sudoku.data import TEXT
+from serrm.puzzles.tables import read_table
 from serrm.puzzles.tasks import TASKS
 from serrm.scoring.metrics import RATE
 from serrm.scoring.schema import read_evaluation
@@ -49,6 +52,7 @@ def main() -> None:
         default=[],
         help="files of scores, data/<profile>/scores/<run>.json",
     )
+    parser.add_argument("--ratings", type=Path, help="the publisher's CSV file of the test puzzles")
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args()
     torch.set_num_threads(1)
@@ -64,6 +68,8 @@ def main() -> None:
         "flops_training": sum(_training_flops(path) for path in options.training),
         **measure(loaded, puzzles, limits, options.batch_size, DTYPES[options.precision]),
     }
+    if options.ratings is not None:
+        result["ratings_of_puzzles"] = ratings(puzzles, options.ratings)
     options.out.write_text(json.dumps(result, indent=1) + "\n")
     write_table(result, options.out.with_suffix(".csv"))
 
@@ -106,6 +112,12 @@ def measure(
             int(each) if right else None for each, right in zip(steps, is_right, strict=True)
         ],
     }
+
+
+def ratings(puzzles: PuzzleArrays, published: Path) -> list[int | None]:
+    """Look up the rating of every puzzle in a published file."""
+    rating_of = {puzzle.question.tobytes(): puzzle.rating for puzzle in read_table(TEXT, published)}
+    return [rating_of[question.tobytes()] for question in puzzles.questions]
 
 
 def write_table(result: dict[str, Any], path: Path) -> None:

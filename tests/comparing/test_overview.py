@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 import re
 from itertools import product
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 
 from serrm.commands.scores import committed_reports, overview_files
 from serrm.comparing import symmetry
-from serrm.comparing.hard_sudoku import FOLDER, OURS, PEERS
+from serrm.comparing.hard_sudoku import FOLDER, LIMITS, OURS, PEERS, by_rating
 from serrm.config import read_params
 from serrm.models.flops import flops
 from serrm.models.settings import ModelSizes
@@ -74,6 +75,18 @@ def test_the_costs_tell_data_sets_of_a_profile_apart(made_again):
 def test_no_profile_is_a_fault_of_one_line():
     with pytest.raises(ValueError, match="reports: "):
         overview_files(ROOT, {})
+
+
+def test_scores_by_rating_are_those_of_the_search_and_of_its_first_attempt(made_again):
+    search = json.loads((ROOT / FOLDER / "guesses.json").read_text(encoding="utf-8"))
+    num_solved = {row["steps"]: row["num_solved"] for row in search["within"]}
+    scores = by_rating(ROOT)
+    for limit in LIMITS:
+        shown = [score for score in scores if score.limit == limit]
+        assert sum(score.num_solved for score in shown) == num_solved[limit]
+        assert sum(score.num_puzzles for score in shown) == search["puzzles"]["first"]
+    assert max(LIMITS) <= search["guesses"] and min(LIMITS) == search["first_attempt_steps"]
+    assert {"75+", "n 131"} <= {*texts_of(made_again["hard_sudoku_ratings.svg"])}
 
 
 def test_every_point_of_ours_names_a_committed_file_and_every_other_its_source(made_again):

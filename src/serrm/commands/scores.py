@@ -90,6 +90,7 @@ def overview_files(root: Path, reports: Mapping[str, "Report"]) -> dict[str, str
     files = {
         "hard_sudoku.csv": hard_sudoku.to_csv(points),
         overview.PICTURE: hard_sudoku.picture(points),
+        overview.RATINGS: hard_sudoku.ratings_picture(hard_sudoku.by_rating(root)),
         overview.COSTS: costs.picture(costs.points(reports)),
     }
     if cells := symmetry.cells(reports):

@@ -1,4 +1,4 @@
-"""Hard Sudoku solved against training FLOPs: our runs, the paper's models, and published peers.
+"""Hard Sudoku solved against training FLOPs: our runs, the paper's models, and published peers; ours by rating too.
 
 Ours are those of profiles `published` and `gpu_sudoku` and of reports/studies/hard_sudoku/guesses.json. The paper's
 are in paper.yaml, with the FLOPs of profile `paper`, and the peers in reports/studies/hard_sudoku/peers.csv, which
@@ -8,11 +8,14 @@ names their sources.
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import matplotlib
+import numpy as np
 import pandas as pd
+from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 
 from serrm.models.families import FAMILIES
@@ -21,6 +24,7 @@ from serrm.reporting import figures, formats
 from serrm.reporting.paper import load_paper, model_name, paper_cost
 from serrm.reporting.results import Report, over_seeds, score, search_score, total_flops
 from serrm.reporting.style import style
+from serrm.scoring.metrics import wilson
 
 SHOWN_PROFILES: Final = ("published", "gpu_sudoku")
 FOLDER: Final = Path("reports/studies/hard_sudoku")
@@ -42,6 +46,24 @@ PLACES: Final = {
 }
 NUM_TRAINING: Final = 1_000  # puzzles of Sudoku-Extreme, in the paper and in SHOWN_PROFILES
 OWN_TEST_FILE, SUBSTITUTE = "Sudoku-Extreme's test file", "a substitute for Sudoku-Extreme's test file"
+
+
+RATINGS: Final = (0, 1, 10, 30, 40, 50, 60, 75, 1_000)
+"""Where groups of ratings begin."""
+LIMITS: Final = {16: "one attempt of 16 steps", 64: "64 steps with guesses", 256: "256 steps with guesses"}
+RATINGS_CAPTION: Final = (
+    "The packaged sudoku_extreme on the first 1,000 puzzles of a substitute for Sudoku-Extreme's test file, by the "
+    "publisher's rating of difficulty, with 95% Wilson intervals. One network, so other seeds are not covered."
+)
+
+
+class RatedScore(NamedTuple):
+    """How many of the puzzles with these ratings are solved within a limit on the steps of all attempts."""
+
+    rating: str
+    num_puzzles: int
+    limit: int
+    num_solved: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -230,6 +252,40 @@ def picture(points: Sequence[FlopsPoint]) -> str:
         axes.set(xscale="log", xlim=(7e13, 1e20), xlabel="Training FLOPs")
         axes.set(ylim=(-3, 104), ylabel="Hard 9×9 Sudoku solved (%)")
         return figures.svg_text(figures.framed(figure, "Hard Sudoku by training FLOPs", caption(points)))
+
+
+def by_rating(root: Path) -> list[RatedScore]:
+    """Score the packaged checkpoint by the publisher's rating of the puzzles, within each of LIMITS."""
+    search = json.loads((root / FOLDER / "guesses.json").read_text(encoding="utf-8"))
+    puzzles = [*zip(search["ratings_of_puzzles"], search["steps_of_puzzles"], strict=True)]
+    scores = []
+    for low, end in pairwise(RATINGS):
+        steps_of = [steps for rating, steps in puzzles if low <= rating < end]
+        name = (
+            f"{low}" if end == low + 1 else f"{low} to {end - 1}" if end < RATINGS[-1] else f"{low}+"
+        )
+        for limit in LIMITS:
+            num_solved = sum(steps is not None and steps <= limit for steps in steps_of)
+            scores.append(RatedScore(name, len(steps_of), limit, num_solved))
+    return scores
+
+
+def ratings_picture(scores: Sequence[RatedScore]) -> str:
+    """Draw scores by rating as an SVG document, a line per limit on steps."""
+    names = [*dict.fromkeys((score.rating, score.num_puzzles) for score in scores)]
+    with matplotlib.rc_context(figures.LOOK):
+        figure = Figure(figsize=(9.2, 4.0), layout="constrained")
+        axes = figure.subplots()
+        for index, (limit, what) in enumerate(LIMITS.items()):
+            shown = [score for score in scores if score.limit == limit]
+            values = [100 * score.num_solved / score.num_puzzles for score in shown]
+            ends = np.array([wilson(score.num_solved, score.num_puzzles) for score in shown]).T * 100
+            positions, errors = np.arange(len(shown)) + 0.12 * (index - 1), abs(ends - values)
+            colour = to_rgba(style("se_rrm")[0], 1 - 0.3 * index)
+            axes.errorbar(positions, values, errors, color=colour, marker="osD"[index], capsize=2, label=what)
+        axes.set_xticks(range(len(names)), [f"{rating}\nn {num}" for rating, num in names])
+        axes.set(xlabel="Rating by the publisher", ylim=(-3, 104), ylabel="Hard 9×9 Sudoku solved (%)")
+        return figures.svg_text(figures.framed(figure, "Hard Sudoku by rating", RATINGS_CAPTION))
 
 
 def _colour(family: str) -> str:

@@ -10,6 +10,7 @@ from typing import Final
 import pandas as pd
 
 from serrm.comparing.costs import CAPTION
+from serrm.comparing.hard_sudoku import RATINGS_CAPTION
 from serrm.models.families import FAMILIES
 from serrm.reporting.claim_checks import Part
 from serrm.reporting.claim_rules import BY_CONSTRUCTION, DECIDED, HOLDS, ONLY_WITH_FAULT, UNTESTED
@@ -33,6 +34,7 @@ BEGIN: Final = "<!-- serrm overview: begin -->"
 END: Final = "<!-- serrm overview: end -->"
 PICTURE: Final = "hard_sudoku.svg"
 COSTS: Final = "costs.svg"
+RATINGS: Final = "hard_sudoku_ratings.svg"
 FLOPS: Final = "Training FLOPs"
 # profile → its report, and the entries of one paper table
 Profiles = Mapping[str, tuple[Report, Sequence[Entry]]]
@@ -61,6 +63,7 @@ def overview(reports: Sequence[Report], caption: str, studies: Sequence[str] = (
         *studies,
         f"## Scores by cost\n\n![{CAPTION}]({COSTS})\n\n{CAPTION}",
         f"## Hard Sudoku by training FLOPs\n\n![{caption}]({PICTURE})\n\n{caption} [All points](hard_sudoku.csv).",
+        f"## Hard Sudoku by rating\n\n![{RATINGS_CAPTION}]({RATINGS})\n\n{RATINGS_CAPTION}",
     ]
     return "\n\n".join(sections)
 
