@@ -261,9 +261,7 @@ def by_rating(root: Path) -> list[RatedScore]:
     scores = []
     for low, end in pairwise(RATINGS):
         steps_of = [steps for rating, steps in puzzles if low <= rating < end]
-        name = (
-            f"{low}" if end == low + 1 else f"{low} to {end - 1}" if end < RATINGS[-1] else f"{low}+"
-        )
+        name = f"{low}" if end == low + 1 else f"{low} to {end - 1}" if end < RATINGS[-1] else f"{low}+"
         for limit in LIMITS:
             num_solved = sum(steps is not None and steps <= limit for steps in steps_of)
             scores.append(RatedScore(name, len(steps_of), limit, num_solved))

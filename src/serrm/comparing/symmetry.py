@@ -1,6 +1,5 @@
 """Symbol equivariance by the number of training puzzles: tied against untied SE-RRM in the profiles `factorial_…`."""
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
 from typing import Final, NamedTuple
@@ -14,7 +13,6 @@ from serrm.reporting.style import style
 
 PREFIX: Final = "factorial_"
 FIGURE: Final = "symmetry.svg"
-NUM_PUZZLES: Final = 1_000  # of a data set whose name does not end in their number
 # The variant whose colour and marker each form has, and the factor by which its points stand aside.
 LOOKS: Final = {"tied": ("se_rrm", 0.94), "untied": ("se_rrm_untied", 1.06)}
 REMARK: Final = (
@@ -39,11 +37,10 @@ def cells(reports: Mapping[str, Report]) -> list[Cell]:
 def _of(report: Report) -> Iterator[Cell]:
     for (data_set, variant), runs in report.results.items():
         settings, result = report.settings[data_set, variant], headline_score(runs)
-        number = re.search(r"_(\d+)$", data_set)
         if result:
             scores = tuple(value for value, *_ in result.seeds)
             copies, symbols = settings["arrays"]["num_augmentations"], settings["model"]["symbols"]
-            yield Cell(int(number[1]) if number else NUM_PUZZLES, copies, symbols, scores)
+            yield Cell(runs[0].data.train_puzzles, copies, symbols, scores)
 
 
 def picture(cells: Sequence[Cell]) -> str:
