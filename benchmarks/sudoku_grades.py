@@ -30,7 +30,9 @@ GENERATED = {
     "laptop": ("sudoku",),
     "ci": ("sudoku",),
     "claims_sudoku": ("sudoku", "sudoku_techniques"),
+    "claims_fresh": ("sudoku_techniques", "sudoku_singles"),
     "factorial_symmetry": ("fewer_clues",),
+    "ideas": ("sudoku",),
 }
 # Like the training puzzles of the packaged checkpoint `sudoku` (docs/model-card.md), and like Sudoku-Extreme in clues.
 FURTHER = {"30 to 45 clues": {"clues": (30, 45)}, "22 to 26 clues": {"clues": (22, 26)}}
@@ -39,14 +41,14 @@ Row = dict[str, Any]
 
 
 def rows_of_files(name: str, files: dict[str, Sequence[Puzzle]]) -> Iterator[Row]:
-    """A row per file; copies are those of the puzzles of the first file among those of the others of its side."""
-    questions = {file: np.stack([puzzle.question for puzzle in puzzles]) for file, puzzles in files.items()}
-    first = next(iter(questions.values()))
-    for file, grids in questions.items():
+    """A row per file; copies are those of the puzzles of the first file of its side."""
+    firsts: dict[int, np.ndarray] = {}
+    for file, puzzles in files.items():
+        grids = np.stack([puzzle.question for puzzle in puzzles])
+        first = firsts.setdefault(grids.shape[1], grids)
         counts = Counter(grades(grids))
         row = {"set": name, "file": file, "puzzles": len(grids)} | {grade: counts[grade] for grade in GRADES}
-        has_copies = grids is not first and grids.shape[1] == first.shape[1]
-        yield row | {"symmetric_copies": len(find_copies(first, grids)) if has_copies else ""}
+        yield row | {"symmetric_copies": "" if first is grids else len(find_copies(first, grids))}
 
 
 def rows_of_source(name: str, source: GeneratedSudoku, seed: int) -> Iterator[Row]:
