@@ -70,8 +70,8 @@ NOTES: Final = (
     "runs of all other profiles committed by November 2026: they are predictions only for harder Sudokus and for "
     "puzzles of a new data seed. Parts on models that were tuned equally, which are the variants that equal tuning "
     "chose where the families have the paper's recipes, and on models without symmetric copies were added after all "
-    "runs. Where a family has a variant with more seeds, as the tuned models of profile `published` have, that variant "
-    "stands for the family.",
+    "runs but those planned in commit 46aa8ccf. Where a family has a variant with more seeds, as the tuned models of "
+    "profile `published` have, that variant stands for the family.",
 )
 OTHER_SETTINGS: Final = "The settings of all models differ from the paper's."
 
