@@ -16,12 +16,8 @@ from serrm.scoring.metrics import metrics_of
 
 PAPERS: Final = "the paper"
 SIGNS: Final = (*"sD^vP*Xd<>hp", (3, 1, 0), (4, 1, 0), "H", (8, 1, 0))  # markers of profiles, in their order
-FILLINGS: Final = (
-    "full",
-    "none",
-    "bottom",
-    "left",
-)  # of the markers of a profile's data sets of a task, in their order
+# Fillings of the markers of a profile's data sets of a task, in their order.
+FILLINGS: Final = ("full", "none", "bottom", "left")
 
 
 class CostPoint(NamedTuple):
