@@ -1,6 +1,7 @@
 """Scores against training FLOPs and against seconds of training, over all committed profiles and the paper's runs."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import cycle
 from typing import Final, NamedTuple
 
 import matplotlib
@@ -103,7 +104,7 @@ def _fillings(points: Sequence[CostPoint]) -> dict[tuple[str, str], str]:
     return {
         (profile, data_set): filling
         for (profile, _), names in data_sets.items()
-        for data_set, filling in zip(names, FILLINGS, strict=False)
+        for data_set, filling in zip(names, cycle(FILLINGS), strict=False)
     }
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import matplotlib
 import numpy as np
@@ -28,6 +28,7 @@ from serrm.scoring.metrics import wilson
 
 SHOWN_PROFILES: Final = ("published", "gpu_sudoku")
 FOLDER: Final = Path("reports/studies/hard_sudoku")
+SEARCH: Final = FOLDER / "guesses.json"
 OURS, PAPERS, PEERS = "ours", "the paper", "others"
 MARKERS: Final = {OURS: "o", PAPERS: "s", PEERS: "D"}
 SHAPES: Final = {OURS: "circle", PAPERS: "square", PEERS: "diamond"}
@@ -46,8 +47,6 @@ PLACES: Final = {
 }
 NUM_TRAINING: Final = 1_000  # puzzles of Sudoku-Extreme, in the paper and in SHOWN_PROFILES
 OWN_TEST_FILE, SUBSTITUTE = "Sudoku-Extreme's test file", "a substitute for Sudoku-Extreme's test file"
-
-
 RATINGS: Final = (0, 1, 10, 30, 40, 50, 60, 75, 1_000)
 """Where groups of ratings begin."""
 LIMITS: Final = {16: "one attempt of 16 steps", 64: "64 steps with guesses", 256: "256 steps with guesses"}
@@ -125,8 +124,7 @@ def _of_profile(profile: str, report: Report) -> Iterator[FlopsPoint]:
 
 def _long_search(root: Path) -> FlopsPoint:
     """Read the packaged checkpoint with the most guesses that were tried."""
-    path = FOLDER / "guesses.json"
-    search = json.loads((root / path).read_text(encoding="utf-8"))
+    search = _read_search(root)
     last = search["within"][-1]
     return FlopsPoint(
         by=OURS,
@@ -139,8 +137,14 @@ def _long_search(root: Path) -> FlopsPoint:
         num_puzzles=search["puzzles"]["first"],
         has_search=True,
         puzzles=SUBSTITUTE,
-        source=str(path),
+        source=str(SEARCH),
     )
+
+
+def _read_search(root: Path) -> dict[str, Any]:
+    """Read the search by the packaged checkpoint, with the steps and the rating of every puzzle."""
+    search: dict[str, Any] = json.loads((root / SEARCH).read_text(encoding="utf-8"))
+    return search
 
 
 def _papers() -> Iterator[FlopsPoint]:
@@ -256,7 +260,7 @@ def picture(points: Sequence[FlopsPoint]) -> str:
 
 def by_rating(root: Path) -> list[RatedScore]:
     """Score the packaged checkpoint by the publisher's rating of the puzzles, within each of LIMITS."""
-    search = json.loads((root / FOLDER / "guesses.json").read_text(encoding="utf-8"))
+    search = _read_search(root)
     puzzles = [*zip(search["ratings_of_puzzles"], search["steps_of_puzzles"], strict=True)]
     scores = []
     for low, end in pairwise(RATINGS):
