@@ -25,7 +25,7 @@ from serrm.reporting.conclusion import conclusion
 from serrm.reporting.figures import permuted
 from serrm.reporting.formats import Table, to_csv, to_latex, to_markdown
 from serrm.reporting.headline import headline
-from serrm.reporting.paper import load_paper
+from serrm.reporting.paper import DASH, load_paper
 from serrm.reporting.paper_tables import entries_of
 from serrm.reporting.report import (
     Inputs,
@@ -154,6 +154,22 @@ def test_arrows_appear_only_for_the_same_puzzles(report, made):
     for file in made.values():
         file["data"]["source_kind"] = "generated"
     assert not re.search("[↑↓]", "".join(to_csv(table.frame) for table in build_tables(report(made))))
+
+
+def test_variant_with_the_most_seeds_has_rows_beside_its_family_but_not_in_ablations(report, made):
+    for seed in range(3):
+        made["sudoku", "se_rrm_tuned", seed] = made["sudoku", "se_rrm", 0] | {
+            "name": f"sudoku-se_rrm_tuned-s{seed}",
+            "variant": "se_rrm_tuned",
+            "seed": seed,
+        }
+    tables = {table.name: table.frame for table in build_tables(report(made))}
+    sizes = tables["table1"].set_index(["Model", "Grid"])
+    assert "±" in sizes["FSR, ours"]["SE-RRM, se_rrm_tuned", "9×9"]
+    assert {*sizes["FSR, paper"]["SE-RRM, se_rrm_tuned"]} == {DASH}
+    assert {"SE-RRM, paper", "SE-RRM, se_rrm_tuned, ours"} <= {*tables["table2"].columns}
+    assert "SE-RRM, se_rrm_tuned, paper" not in tables["table2"].columns
+    assert not any("se_rrm_tuned" in model for model in tables["tableA6"]["Model"])
 
 
 def test_flops_include_those_of_initial_weights_of_the_same_profile_alone(made):

@@ -27,7 +27,7 @@ from serrm.reporting.paper import (
     paper_cost,
 )
 from serrm.reporting.paper_tables import Entry, by_set, describe_test_set, entries_of, paper_text
-from serrm.reporting.results import Report, total_flops, variant_with_most_seeds
+from serrm.reporting.results import Report, total_flops
 from serrm.scoring.metrics import METRICS
 
 BEGIN: Final = "<!-- serrm overview: begin -->"
@@ -109,7 +109,7 @@ def scores_section(number: str, paper_table: ScoreTable, reports: Sequence[Repor
         name: {entry.variant for entry in entries if entry.runs} for name, (_, entries) in profiles.items()
     }
     names = [name for name in profiles if variants[name]]
-    if number.startswith("A"):  # profiles with an ablation, if there are any
+    if paper_table.ablation:  # profiles with an ablation, if there are any
         names = [name for name in names if variants[name] - FAMILIES.keys()] or names
     profiles = {name: profiles[name] for name in names}
     metrics = (
@@ -145,14 +145,12 @@ def _rows(
         flops = _paper_flops(paper_table, row, keys)
         yield {"Model": model, "Runs": "the paper"} | texts | {FLOPS: flops}
     for name, (report, entries) in profiles.items():
-        shown = {f"`{name}`": [entry for entry in entries if entry.row is row]}
-        variant = variant_with_most_seeds(report.results, row.variant)
-        if variant != row.variant:  # the tuned model that stands for its family in claims
-            twin = row.model_copy(update={"variant": variant})
-            twin_table = paper_table.model_copy(update={"rows": (twin,)})
-            shown[f"`{name}`, {variant}"] = entries_of(twin_table, report.results)
-        for label, row_entries in shown.items():
-            of_keys = {entry.key: entry for entry in row_entries if entry.key in keys}
+        rows: dict[str, dict[str, Entry]] = {}
+        for entry in entries:
+            if entry.row is row and entry.key in keys:
+                label = f"`{name}`, {entry.twin}" if entry.twin else f"`{name}`"
+                rows.setdefault(label, {})[entry.key] = entry
+        for label, of_keys in rows.items():
             if any(entry.runs for entry in of_keys.values()):
                 texts = {columns[key]: entry.our_text for key, entry in of_keys.items()}
                 flops = _our_flops(report, [*of_keys.values()])

@@ -152,7 +152,7 @@ def with_most_seeds(report: Report, check: Check) -> Check:
 
     These are the models of the headline: in profile `published` the tuned ones. A check of variants stays as it is.
     """
-    if not report.results or check.rule in SETTINGS_RULES or not FAMILIES.keys() >= set(check.models):
+    if check.rule in SETTINGS_RULES or not FAMILIES.keys() >= set(check.models):
         return check
     tuned = {model: variant_with_most_seeds(report.results, model) for model in check.models}
     models = [

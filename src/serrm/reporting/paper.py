@@ -90,10 +90,11 @@ class PaperRow(_Frozen):
 
 
 class ScoreTable(_Frozen):
-    """A table of results; `remarks` are about the numbers as printed."""
+    """A table of results; `remarks` are about the numbers as printed. The head of paper.yaml explains `ablation`."""
 
     title: str
     caption: str
+    ablation: bool = False
     attributes: tuple[str, ...] = ()
     columns: dict[str, PaperColumn]
     rows: tuple[PaperRow, ...]

@@ -1,6 +1,6 @@
 """Our scores beside the numbers of one of the paper's tables, and our test puzzles beside the paper's."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 import pandas as pd
@@ -11,7 +11,7 @@ from serrm.puzzles.tasks import TASKS
 from serrm.reporting import paper
 from serrm.reporting.formats import counts_text
 from serrm.reporting.paper import CANNOT_EXTRAPOLATE, DASH, load_paper, puzzle_set, set_name
-from serrm.reporting.results import Results, Score, difference, runs_on, score
+from serrm.reporting.results import Results, Score, difference, runs_on, score, variant_with_most_seeds
 from serrm.scoring.schema import Evaluation, ScoredSet
 from serrm.scoring.verdicts import AHEAD, BEHIND, relation
 
@@ -23,7 +23,7 @@ EASIER_BELOW: Final = 0.95  # share of the paper's blanks, whose numbers are app
 class Entry(NamedTuple):
     """A number of the paper, with our runs of its model and their score on the test set `test_set`.
 
-    `key` is that of its column.
+    `key` is that of its column. `twin` is empty, or the name of the runs' variant if it stands for the row's family.
     """
 
     row: paper.PaperRow
@@ -34,6 +34,12 @@ class Entry(NamedTuple):
     runs: Sequence[Evaluation]
     test_set: str
     score: Score | None
+    twin: str = ""
+
+    @property
+    def model(self) -> str:
+        """Name the model, as in "SE-RRM, se_rrm_wide" for a twin."""
+        return f"{self.row.name}, {self.twin}" if self.twin else self.row.name
 
     @property
     def our_text(self) -> str:
@@ -67,34 +73,51 @@ def set_in_column(column: paper.PaperColumn, run: Evaluation) -> str:
 
 
 def entries_of(paper_table: paper.ScoreTable, results: Results) -> list[Entry]:
-    """List the entries of one of the paper's tables, row by row."""
-    entries = []
+    """List the entries of one of the paper's tables, row by row.
+
+    Those of a family for which a variant stands in claims, such as a tuned one, are followed by this variant's, unless
+    the table is an ablation.
+    """
+    entries = list[Entry]()
     for row in paper_table.rows:
-        for key, column in paper_table.columns.items():
-            variant = row.variant_of(key)
-            runs = runs_on(results, column.task, variant, column.set)
-            test_set = set_in_column(column, runs[0]) if runs else column.set
-            our_score = score(runs, column.metric, test_set, column.steps)
-            paper_entry = row.entries.get(key, paper.PaperEntry())
-            entries.append(Entry(row, key, column, paper_entry, variant, runs, test_set, our_score))
+        entries += _entries_of_row(paper_table, row, results)
+        twin = variant_with_most_seeds(results, row.variant)
+        if twin != row.variant and not paper_table.ablation:
+            entries += [entry for entry in _entries_of_row(paper_table, row, results, twin) if entry.runs]
     return entries
 
 
+def _entries_of_row(
+    paper_table: paper.ScoreTable, row: paper.PaperRow, results: Results, twin: str = ""
+) -> Iterator[Entry]:
+    for key, column in paper_table.columns.items():
+        variant = twin or row.variant_of(key)
+        runs = runs_on(results, column.task, variant, column.set)
+        test_set = set_in_column(column, runs[0]) if runs else column.set
+        our_score = score(runs, column.metric, test_set, column.steps)
+        paper_entry = row.entries.get(key, paper.PaperEntry())
+        yield Entry(row, key, column, paper_entry, variant, runs, test_set, our_score, twin)
+
+
 def side_by_side(number: str, paper_table: paper.ScoreTable, entries: Sequence[Entry]) -> pd.DataFrame:
-    """Tabulate our numbers beside the paper's: a row per model, in table 1 per size too, in table 2 per steps."""
+    """Tabulate our numbers beside the paper's: a row per model, in table 1 per size too, in table 2 per steps.
+
+    Twins, which the paper does not have, have our numbers alone.
+    """
     rows: dict[tuple[str, ...], dict[str, str]] = {}
     for entry in entries:
-        label, heading = {"Model": entry.row.name}, entry.column.name
+        label, heading = {"Model": entry.model}, entry.column.name
         label |= dict(zip(paper_table.attributes, entry.row.attributes, strict=True))
         if number == "1":
             label["Grid"] = entry.column.group
         if number == "2":
-            label, heading = {"Steps": heading}, entry.row.name
+            label, heading = {"Steps": heading}, entry.model
         papers_text = paper_text(entry.paper_entry)
         if entry.runs or papers_text != DASH:
             row = rows.setdefault(tuple(label.values()), label)
             row[f"{heading}, ours"] = entry.our_text
-            row[f"{heading}, paper"] = papers_text
+            if not entry.twin:
+                row[f"{heading}, paper"] = papers_text
     return pd.DataFrame(rows.values()).fillna(DASH)
 
 

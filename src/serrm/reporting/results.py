@@ -328,7 +328,7 @@ def variant_with_most_seeds(results: Results, family: str) -> str:
 
     Any other variant is returned as it is.
     """
-    first, _ = next(iter(results))
+    first, _ = next(iter(results), ("", ""))
     variants = [
         name
         for (data_set, name), (run, *_) in results.items()

@@ -42,8 +42,7 @@ def build_tables(report: Report) -> list[Table]:
     for number, paper_table in load_paper().score_tables.items():
         entries = entries_of(paper_table, report.results)
         variants = {entry.variant for entry in entries if entry.runs}
-        is_appendix = number.startswith("A")
-        new_variants = variants - main_variants if is_appendix else variants
+        new_variants = variants - main_variants if paper_table.ablation else variants
         if new_variants:
             frame = side_by_side(number, paper_table, entries)
             notes = [*paper_table.remarks, f"Puzzles: {'; '.join(map(describe_test_set, by_set(entries)))}."]
@@ -54,7 +53,7 @@ def build_tables(report: Report) -> list[Table]:
             if paper_table.attributes:
                 caption += " Labels describe the paper's runs."
             tables.append(Table(f"table{number}", title, caption, frame, notes))
-        if not is_appendix:
+        if not paper_table.ablation:
             main_variants |= variants
     for name, other in OTHER_TABLES.items():
         frame = other.build(report).map(str)
