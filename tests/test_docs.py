@@ -10,12 +10,13 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from typer.main import get_command
 
 from serrm.cli import app
 from serrm.commands.scores import committed_reports
-from serrm.reporting.results import score
+from serrm.reporting.results import TRAINING_TIMES, score
 from serrm.scoring.metrics import METRICS
 
 ROOT = Path(__file__).parents[1]
@@ -120,6 +121,18 @@ def test_scores_with_intervals_stand_in_committed_files(page: Path) -> None:
     ):  # which shows variants of table 2 that the profile's own has not
         missing -= {score for text in scores_after_any_steps() for score in SCORE.findall(text)}
     assert missing == set()
+
+
+def test_hours_of_training_in_the_readme_are_those_recorded() -> None:
+    """A cell such as "2.5 h (the 78)" is about the row's profile with 78 runs alone."""
+    means = pd.read_csv(ROOT / TRAINING_TIMES).groupby("profile")["seconds"].mean()
+    row = re.compile(r"^\| (`.*?) \| .*? \| ([\d, ]+) \| (\d+\.\d) h(?: \(the (\d+)\))?", re.MULTILINE)
+    rows = row.findall(README.read_text())
+    assert len(rows) >= 8
+    for names, counts, hours, only in rows:
+        runs = zip(re.findall(r"`(\w+)`", names), counts.split(", "), strict=True)
+        seconds = sum(int(count) * means[name] for name, count in runs if only in ("", count))
+        assert float(hours) == round(seconds / 3600, 1), names
 
 
 def test_the_reference_of_params_is_up_to_date() -> None:
