@@ -23,7 +23,7 @@ EASIER_BELOW: Final = 0.95  # share of the paper's blanks, whose numbers are app
 class Entry(NamedTuple):
     """A number of the paper, with our runs of its model and their score on the test set `test_set`.
 
-    `key` is that of its column. `twin` is empty, or the name of the runs' variant if it stands for the row's family.
+    `key` is that of its column.
     """
 
     row: paper.PaperRow
@@ -34,7 +34,11 @@ class Entry(NamedTuple):
     runs: Sequence[Evaluation]
     test_set: str
     score: Score | None
-    twin: str = ""
+
+    @property
+    def twin(self) -> str:
+        """Name the variant of the runs if it stands for the row's family; empty for the row's own."""
+        return "" if self.variant == self.row.variant_of(self.key) else self.variant
 
     @property
     def model(self) -> str:
@@ -96,7 +100,7 @@ def _entries_of_row(
         test_set = set_in_column(column, runs[0]) if runs else column.set
         our_score = score(runs, column.metric, test_set, column.steps)
         paper_entry = row.entries.get(key, paper.PaperEntry())
-        yield Entry(row, key, column, paper_entry, variant, runs, test_set, our_score, twin)
+        yield Entry(row, key, column, paper_entry, variant, runs, test_set, our_score)
 
 
 def side_by_side(number: str, paper_table: paper.ScoreTable, entries: Sequence[Entry]) -> pd.DataFrame:
