@@ -88,19 +88,19 @@ def test_each_vote_and_kind_of_task_type_counts() -> None:
 
 
 def test_a_row_has_the_flops_of_the_trainings_that_it_continues() -> None:
-    """The rows of profile gpu_sudoku_long have 3e16 and 1e17 FLOPs each, and every trunk counts once in the time."""
+    """The rows of profile gpu_sudoku_long have 1e16, 3e16 and 1e17 FLOPs each, and every trunk counts once in the time."""
     params = profile("gpu_sudoku_long")
     rows = {run: (training, in_all) for run, _, training, in_all, _ in flops_by_run(params)}
-    for budget, text in ((3e16, "3e16"), (1e17, "1e17")):
+    for budget, text in ((1e16, "1e16"), (3e16, "3e16"), (1e17, "1e17")):
         in_all = [flops for run, (_, flops) in rows.items() if f"_{text}-" in run]
         assert in_all == pytest.approx([budget] * 3, rel=0.05)
     stages = stages_of(params, ROOT)
     trained = sum(stage.flops for name, stage in stages.items() if name.startswith("train@"))
-    assert trained == sum(training for training, _ in rows.values()) == pytest.approx(3 * 1.06e17, rel=0.05)
+    assert trained == sum(training for training, _ in rows.values()) == pytest.approx(3 * 1.08e17, rel=0.05)
 
 
 @pytest.mark.parametrize(
-    ("name", "budget", "num"), [("gpu_sudoku_tuning", 1e15, 8), ("gpu_maze_tuning", 1.2e15, 6)]
+    ("name", "budget", "num"), [("gpu_sudoku_tuning", 1e15, 5), ("gpu_maze_tuning", 1.2e15, 6)]
 )
 def test_each_model_is_tuned_as_often_and_as_long(name: str, budget: float, num: int) -> None:
     params = profile(name)

@@ -40,7 +40,7 @@ def test_every_part_has_runs_and_continued_trainings_come_first(
 def test_another_machine_goes_on_without_the_slots(
     script: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (part,) = (part for part in script["PARTS"] if part.title == "SE-RRM: 3e16 FLOPs")
+    (part,) = (part for part in script["PARTS"] if part.title == "SE-RRM: 1e16 FLOPs")
     for number, limit in enumerate((1e-9, None)):
         root = tmp_path / str(number)
         script["write_rehearsal"](root)
@@ -54,6 +54,6 @@ def test_another_machine_goes_on_without_the_slots(
         assert [*(tmp_path / "results").iterdir()] == [tmp_path / "results" / "lease.tar.0"]
         assert bool(lease.stages(part)) == (limit is not None)
     layout = Layout(PROFILE, root)
-    row, trunk = (facts_of(layout.runs / f"sudoku-se_rrm_{name}-s0") for name in ("3e16", "trunk"))
+    row, trunk = (facts_of(layout.runs / f"sudoku-se_rrm_{name}-s0") for name in ("1e16", "trunk"))
     assert trunk.refilled == row.refilled == (1,) and row.steps_before == trunk.steps == 3
-    assert (layout.scores / "sudoku-se_rrm_3e16-s0.json").is_file()
+    assert (layout.scores / "sudoku-se_rrm_1e16-s0.json").is_file()
