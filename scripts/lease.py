@@ -4,16 +4,18 @@
     python scripts/lease.py --seconds 0 --results DIR         # prints what is done and what remains
     python scripts/lease.py --rehearse --seconds 900          # everything with tiny models on a CPU, on two machines
 
-Before the end a training gets SIGTERM and writes a checkpoint. DIR then gets at most 8 files of 16 MiB: scores, logs,
-weights, and the state of unfinished trainings without their slots, which are filled anew on the next machine
-(docs/scale.md). What does not fit is named; it has to end on one machine. Puzzles are downloaded unless the arrays of a
-profile are in place. At home, `dvc commit` records the results.
+Runs of a part share the GPU, one process each. Before the end a training gets SIGTERM and writes a checkpoint. DIR then
+gets at most 8 files of 16 MiB: scores, logs, weights, and the state of unfinished trainings without their slots, which
+are filled anew on the next machine (docs/scale.md). What does not fit is named; it has to end on one machine. Puzzles
+are downloaded unless the arrays of a profile are in place. At home, `dvc commit` records the results.
+
+The recipes of gpu_sudoku_long are those that did best in gpu_sudoku_tuning; the last lines name them, to be put into
+the profile.
 """
 
 import io
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import tarfile
@@ -25,6 +27,7 @@ from tempfile import TemporaryDirectory
 from typing import Final, NamedTuple
 
 import typer
+from pydantic import JsonValue
 
 PROJECT: Final = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(PROJECT), str(PROJECT / "src")]
@@ -35,32 +38,33 @@ from serrm.config import Params, read_params, write_yaml  # noqa: E402
 from serrm.core.files import write_whole  # noqa: E402
 from serrm.core.project import MACHINE_FILE, PARAMS, PROFILES, REGRESSION, Layout  # noqa: E402
 from serrm.core.settings import parse  # noqa: E402
+from serrm.planning.forecast import flops_by_run  # noqa: E402
 from serrm.planning.rehearse import miniature  # noqa: E402
 from serrm.running.commands import environment_of  # noqa: E402
+from serrm.scoring.schema import Evaluation, ScoredSet, read_evaluation  # noqa: E402
 from serrm.tracking.background import without_mirror  # noqa: E402
 from serrm.training.checkpoint import copy_for_prediction, copy_without_slots, latest_sound  # noqa: E402
 from serrm.training.identity import Unfinished, unfinished_trainings  # noqa: E402
 
 FILE_BYTES, MOST_BYTES = 16 * 2**20, 45 * 2**20
 RESERVE = 60.0  # seconds for the last checkpoint and the files of results
+POLL_SECONDS = 0.2
 CHECKS = Path("data/lease")  # what the checks print
-# Stages in one process, which starts and compiles once. A stage that fails stops no other.
+# Stages of a run in one process, which starts and compiles once.
 STAGES: Final = """
 import sys
 import torch
 from serrm.command_line import print_error
 from stages.evaluate import evaluate
 from stages.train import train
-failures = 0
 for name in sys.argv[1:]:
     stage, _, run = name.partition("@")
     try:
         {"train": train, "evaluate": evaluate}[stage](run)
     except ValueError as error:
-        failures += 1
         print_error(f"{name}: {error}")
+        sys.exit(1)
     torch._dynamo.reset()
-sys.exit(min(failures, 1))
 """
 
 
@@ -76,21 +80,17 @@ class Part(NamedTuple):
 
 PARTS: Final = (
     Part("ARC-AGI-1, through DVC", "gpu_arc", has_dvc=True),
-    Part("SE-RRM: tuning", "gpu_sudoku_tuning", ("*-se_rrm*",), keeps_weights=False),
-    Part("TRM, HRM: tuning", "gpu_sudoku_tuning", ("*-trm*", "*-hrm*"), keeps_weights=False),
-    Part("SE-RRM: 1e16 FLOPs", "gpu_sudoku_long", ("*-se_rrm_trunk-s0", "*-se_rrm_1e16-s0")),
-    Part("TRM: 1e16 FLOPs", "gpu_sudoku_long", ("*-trm_trunk-s0", "*-trm_1e16-s0")),
-    Part("HRM: 1e16 FLOPs", "gpu_sudoku_long", ("*-hrm_trunk-s0", "*-hrm_1e16-s0")),
-    Part("SE-RRM: 3e16 FLOPs", "gpu_sudoku_long", ("*-se_rrm_trunk_24e15-s0", "*-se_rrm_3e16-s0")),
-    Part("TRM: 3e16 FLOPs", "gpu_sudoku_long", ("*-trm_trunk_24e15-s0", "*-trm_3e16-s0")),
-    Part("HRM: 3e16 FLOPs", "gpu_sudoku_long", ("*-hrm_trunk_24e15-s0", "*-hrm_3e16-s0")),
-    Part("SE-RRM: 1e17 FLOPs", "gpu_sudoku_long", ("*-se_rrm_trunk_8e16-s0", "*-se_rrm_1e17-s0")),
-    Part("TRM: 1e17 FLOPs", "gpu_sudoku_long", ("*-trm_trunk_8e16-s0", "*-trm_1e17-s0")),
-    Part("HRM: 1e17 FLOPs", "gpu_sudoku_long", ("*-hrm_trunk_8e16-s0", "*-hrm_1e17-s0")),
+    Part("Sudoku: tuning", "gpu_sudoku_tuning", keeps_weights=False),
+    Part("Sudoku: 1e16 FLOPs", "gpu_sudoku_long", ("*_trunk-s0", "*_1e16-s0")),
+    Part("Sudoku: 3e16 FLOPs", "gpu_sudoku_long", ("*_trunk_24e15-s0", "*_3e16-s0")),
+    Part("Sudoku: 1e17 FLOPs", "gpu_sudoku_long", ("*_trunk_8e16-s0", "*_1e17-s0")),
     Part("mazes: tuning", "gpu_maze_tuning", keeps_weights=False),
     Part("mazes: seeds and augmentations", "gpu_maze_seeds"),
     Part("ARC-AGI-1: seeds and further sets", "gpu_arc_seeds"),
 )
+# Profiles whose recipes another one chooses, on validation puzzles, and the share of them that the best has to solve.
+CHOSEN_IN: Final = {"gpu_sudoku_long": "gpu_sudoku_tuning"}
+MIN_SOLVED = 0.05
 # Before all parts: tests that need a GPU (one by torchrun over nccl), and steps, the authors' too if they are there.
 MODULES: Final = (
     ("pytest", "-q", "-m", "gpu", "-p", "no:cacheprovider", str(PROJECT / "tests")),
@@ -102,8 +102,11 @@ REHEARSED_MODULES: Final = (("benchmarks.steps", "--help"),)
 class Lease:
     """The work in a folder of the project, or in that of a rehearsal, until the time is over."""
 
-    def __init__(self, root: Path, seconds: float, modules: tuple[tuple[str, ...], ...] = MODULES) -> None:
+    def __init__(
+        self, root: Path, seconds: float, modules: tuple[tuple[str, ...], ...] = MODULES, at_once: int = 1
+    ) -> None:
         self.root, self.modules, self.end = root, modules, time.monotonic() + seconds
+        self.at_once = at_once
 
     @property
     def is_over(self) -> bool:
@@ -111,8 +114,26 @@ class Lease:
         return time.monotonic() >= self.end
 
     def params(self, part: Part) -> Params:
-        """Read the params of a part's profile."""
-        return read_params(self.root / PROFILES / f"{part.profile}.yaml")
+        """Read the params of a part's profile, with the recipes chosen for it."""
+        params = read_params(self.root / PROFILES / f"{part.profile}.yaml")
+        return with_changes(params, self.choices(part.profile))
+
+    def choices(self, profile: str) -> dict[str, dict[str, JsonValue]]:
+        """Find the changes of each model that did best in the profile's tuning; empty until all its runs are scored."""
+        if profile not in CHOSEN_IN:
+            return {}
+        tuning = CHOSEN_IN[profile]
+        runs = read_params(self.root / PROFILES / f"{tuning}.yaml").runs
+        files = {name: Layout(tuning, self.root).scores / f"{name}.json" for name in runs}
+        if not all(file.is_file() for file in files.values()):
+            return {}
+        chosen = {}
+        for model in dict.fromkeys(run.model for run in runs.values()):
+            scores = {name: rates(read_evaluation(files[name])) for name in runs if runs[name].model == model}
+            most = max(solved for solved, _ in scores.values())
+            best = max(scores, key=lambda name: scores[name] if most >= MIN_SOLVED else scores[name][::-1])
+            chosen[model] = runs[best].changes
+        return chosen
 
     def stages(self, part: Part) -> list[str]:
         """List the stages of a part that are left, a training before those that start from it."""
@@ -148,8 +169,8 @@ class Lease:
         """Do what is left of a part in the time that is left."""
         if self.is_over or not (left := self.stages(part)):
             return
-        use(part.profile, is_forced=False)
         params, layout = self.params(part), Layout(part.profile, self.root)
+        self._use(params)
         before = [("hash_code", "")]
         for data_set in dict.fromkeys(params.runs[name.partition("@")[2]].data_set for name in left):
             if not (layout.arrays / data_set / "training").is_dir():
@@ -159,22 +180,54 @@ class Lease:
         if part.has_dvc:
             self._call("-m", "dvc", "--wait-for-lock", "repro", "-s", "-k", *left)
         else:
-            self._call("-c", STAGES, *left)
+            self._side_by_side(params, left)
+
+    def _use(self, params: Params) -> None:
+        """Make these the params; ValueError if edits that nothing else keeps would be lost."""
+        target, own = self.root / PARAMS, self.root / CHECKS / PARAMS
+        if not (own.is_file() and own.read_bytes() == target.read_bytes()):
+            use(params.profile, is_forced=False)
+        own.parent.mkdir(parents=True, exist_ok=True)
+        for file in (target, own):
+            write_yaml(file, params.model_dump(mode="json"))
+
+    def _side_by_side(self, params: Params, stages: list[str]) -> None:
+        """Run the stages of each run in a process of its own, after those of the run that it starts from."""
+        waiting: dict[str, list[str]] = {}
+        for stage in stages:
+            waiting.setdefault(stage.partition("@")[2], []).append(stage)
+        running: dict[str, subprocess.Popen[bytes]] = {}
+        while (waiting and not self.is_over) or running:
+            busy = {*waiting, *running}
+            ready = [name for name in waiting if params.initial_run(name) not in busy]
+            for name in ready[: self.at_once - len(running)]:
+                running[name] = self._start("-c", STAGES, *waiting.pop(name))
+            time.sleep(POLL_SECONDS)
+            for process in running.values() if self.is_over else ():
+                process.terminate()
+            running = {name: process for name, process in running.items() if process.poll() is None}
+            if self.is_over:
+                for process in running.values():
+                    process.wait()
 
     def _call(self, *arguments: str, output: int | None = None) -> int:
         """Run Python in the folder, until the time is over; its exit code."""
-        process = subprocess.Popen(
+        process = self._start(*arguments, output=output)
+        try:
+            return process.wait(max(0.0, self.end - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            process.terminate()
+            return process.wait()
+
+    def _start(self, *arguments: str, output: int | None = None) -> "subprocess.Popen[bytes]":
+        """Start Python in the folder."""
+        return subprocess.Popen(
             [sys.executable, *arguments],
             cwd=self.root,
             env=environment_of(PROJECT) | {"PYTHONPATH": f"{PROJECT}:{PROJECT / 'src'}"},
             stdout=output,
             process_group=0,
         )
-        try:
-            return process.wait(max(0.0, self.end - time.monotonic()))
-        except subprocess.TimeoutExpired:
-            process.send_signal(signal.SIGTERM)
-            return process.wait()
 
     def report(self, parts: tuple[Part, ...]) -> Iterator[str]:
         """Yield one line per part: done, or the stages that are left, and the steps of a training that has begun."""
@@ -189,6 +242,9 @@ class Lease:
                 f", {name} at step {begun[key]}" for name in left if (key := (part.profile, name)) in begun
             ]
             yield f"{'remains' if left else 'done':9}{part.title}: {len(left)} stages left{''.join(steps)}"
+        for profile in CHOSEN_IN:
+            for model, changes in self.choices(profile).items():
+                yield f"chosen for {model} in {profile}: {changes or 'no change'}"
 
     def unfinished(self) -> list[Unfinished]:
         """List the unfinished trainings."""
@@ -263,6 +319,29 @@ def size_of(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
+def rates(evaluation: Evaluation) -> tuple[float, float]:
+    """Return the shares of solved puzzles and of right cells, on the only set after the most steps."""
+    (scored,) = evaluation.sets.values()
+    assert isinstance(scored, ScoredSet)
+    last = scored.steps[max(scored.steps, key=int)]
+    return last["fsr"], last["gpa"]
+
+
+def with_changes(params: Params, changes: dict[str, dict[str, JsonValue]]) -> Params:
+    """Apply changes to all runs of each model, and scale their steps so that the FLOPs stay."""
+    before = {name: (num, flops) for name, num, flops, *_ in flops_by_run(params)}
+    runs = dict(params.runs)
+    for name, run in params.runs.items():
+        if changed := changes.get(run.model):
+            kept = changed | run.changes | {"train.steps": before[name][0]}
+            runs[name] = run.model_copy(update={"changes": kept})
+    for name, num, flops, *_ in flops_by_run(params.model_copy(update={"runs": runs})):
+        if flops != before[name][1]:
+            steps = {"train.steps": round(num * before[name][1] / flops)}
+            runs[name] = runs[name].model_copy(update={"changes": runs[name].changes | steps})
+    return params.model_copy(update={"runs": runs})
+
+
 def continues(params: Params, name: str) -> bool:
     """True for a run that continues the whole training of another one."""
     return bool(params.runs[name].changes.get("train.continues"))
@@ -318,6 +397,7 @@ def main(
     checkout: Path | None = typer.Option(
         None, exists=True, file_okay=False, help="The authors' code, whose steps are timed beside ours."
     ),
+    at_once: int = typer.Option(15, min=1, help="Runs that share the GPU; at most one per core."),
     is_rehearsal: bool = typer.Option(False, "--rehearse", help="Everything with tiny models on a CPU."),
 ) -> None:
     """Do as much of the GPU profiles as the time allows, the most valuable part first.
@@ -325,11 +405,12 @@ def main(
     Example: python scripts/lease.py --seconds 540 --results results
     """
     parts = tuple(part for part in PARTS if fnmatch(part.title, only))
+    at_once = min(at_once, os.cpu_count() or 1)
     checkout = checkout and checkout.resolve()
     if not is_rehearsal:
         os.chdir(PROJECT)
         peers = (("benchmarks.peers", str(checkout), "--device", "cuda"),) if checkout else ()
-        work(Lease(PROJECT, seconds - RESERVE, MODULES + peers), results, parts)
+        work(Lease(PROJECT, seconds - RESERVE, MODULES + peers, at_once), results, parts)
         return
     parts = tuple(part._replace(has_dvc=False) for part in parts)
     with TemporaryDirectory() as folder:
@@ -338,7 +419,7 @@ def main(
             write_rehearsal(root)
             os.chdir(root)
             with without_mirror(root):
-                lease = Lease(root, share * seconds, REHEARSED_MODULES)
+                lease = Lease(root, share * seconds, REHEARSED_MODULES, at_once)
                 work(lease, Path(folder) / "results", parts)
         os.chdir(PROJECT)
         if any(map(lease.stages, parts)):

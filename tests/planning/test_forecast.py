@@ -88,7 +88,7 @@ def test_each_vote_and_kind_of_task_type_counts() -> None:
 
 
 def test_a_row_has_the_flops_of_the_trainings_that_it_continues() -> None:
-    """The rows of profile gpu_sudoku_long have 1e16, 3e16 and 1e17 FLOPs each, and every trunk counts once in the time."""
+    """Rows of profile gpu_sudoku_long have 1e16, 3e16 and 1e17 FLOPs each, and every trunk counts once in the time."""
     params = profile("gpu_sudoku_long")
     rows = {run: (training, in_all) for run, _, training, in_all, _ in flops_by_run(params)}
     for budget, text in ((1e16, "1e16"), (3e16, "3e16"), (1e17, "1e17")):
