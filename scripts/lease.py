@@ -41,7 +41,7 @@ from serrm.core.settings import parse  # noqa: E402
 from serrm.planning.forecast import flops_by_run  # noqa: E402
 from serrm.planning.rehearse import miniature  # noqa: E402
 from serrm.running.commands import environment_of  # noqa: E402
-from serrm.scoring.schema import Evaluation, ScoredSet, read_evaluation  # noqa: E402
+from serrm.scoring.schema import Evaluation, read_evaluation  # noqa: E402
 from serrm.tracking.background import without_mirror  # noqa: E402
 from serrm.training.checkpoint import copy_for_prediction, copy_without_slots, latest_sound  # noqa: E402
 from serrm.training.identity import Unfinished, unfinished_trainings  # noqa: E402
@@ -114,9 +114,8 @@ class Lease:
         return time.monotonic() >= self.end
 
     def params(self, part: Part) -> Params:
-        """Read the params of a part's profile, with the recipes chosen for it."""
-        params = read_params(self.root / PROFILES / f"{part.profile}.yaml")
-        return with_changes(params, self.choices(part.profile))
+        """Read the params of a part's profile."""
+        return read_params(self.root / PROFILES / f"{part.profile}.yaml")
 
     def choices(self, profile: str) -> dict[str, dict[str, JsonValue]]:
         """Find the changes of each model that did best in the profile's tuning; empty until all its runs are scored."""
@@ -170,7 +169,7 @@ class Lease:
         if self.is_over or not (left := self.stages(part)):
             return
         params, layout = self.params(part), Layout(part.profile, self.root)
-        self._use(params)
+        self._use(with_changes(params, self.choices(part.profile)))
         before = [("hash_code", "")]
         for data_set in dict.fromkeys(params.runs[name.partition("@")[2]].data_set for name in left):
             if not (layout.arrays / data_set / "training").is_dir():
@@ -203,12 +202,12 @@ class Lease:
             for name in ready[: self.at_once - len(running)]:
                 running[name] = self._start("-c", STAGES, *waiting.pop(name))
             time.sleep(POLL_SECONDS)
-            for process in running.values() if self.is_over else ():
-                process.terminate()
-            running = {name: process for name, process in running.items() if process.poll() is None}
             if self.is_over:
                 for process in running.values():
+                    process.terminate()
+                for process in running.values():
                     process.wait()
+            running = {name: process for name, process in running.items() if process.poll() is None}
 
     def _call(self, *arguments: str, output: int | None = None) -> int:
         """Run Python in the folder, until the time is over; its exit code."""
@@ -320,15 +319,16 @@ def size_of(folder: Path) -> int:
 
 
 def rates(evaluation: Evaluation) -> tuple[float, float]:
-    """Return the shares of solved puzzles and of right cells, on the only set after the most steps."""
-    (scored,) = evaluation.sets.values()
-    assert isinstance(scored, ScoredSet)
-    last = scored.steps[max(scored.steps, key=int)]
-    return last["fsr"], last["gpa"]
+    """Return the shares of solved puzzles and of right cells on the validation puzzles."""
+    scored = evaluation.scored[evaluation.main_set]
+    rates = scored.steps[scored.headline_steps]
+    return rates["fsr"], rates["gpa"]
 
 
 def with_changes(params: Params, changes: dict[str, dict[str, JsonValue]]) -> Params:
     """Apply changes to all runs of each model, and scale their steps so that the FLOPs stay."""
+    if not changes:
+        return params
     before = {name: (num, flops) for name, num, flops, *_ in flops_by_run(params)}
     runs = dict(params.runs)
     for name, run in params.runs.items():

@@ -60,8 +60,8 @@ def test_the_best_of_each_model_on_validation_puzzles_gives_the_recipe(
         "trm": {"train.learning_rate": 2.5e-3},
         "se_rrm": {"train.batch_size": 128, "train.learning_rate": 4e-3, "train.steps": 700},
     }
-    (part, *_) = (part for part in script["PARTS"] if part.profile == PROFILE)
-    before, after = read_params(ROOT / "profiles" / f"{PROFILE}.yaml"), lease.params(part)
+    before = read_params(ROOT / "profiles" / f"{PROFILE}.yaml")
+    after = script["with_changes"](before, lease.choices(PROFILE))
     settings = after.run_settings("sudoku-se_rrm_1e16-s0").train
     assert (settings.batch_size, settings.learning_rate) == (128, 4e-3)
     for (name, *_, old, _), (_, *_, new, _) in zip(flops_by_run(before), flops_by_run(after), strict=True):
