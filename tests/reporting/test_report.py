@@ -196,6 +196,12 @@ def without_16(file):
     return json.loads(text)
 
 
+def test_a_conclusion_from_one_seed_says_so(made):
+    warning = "Each model has one seed"
+    assert warning in conclusion(report_of({key: file for key, file in made.items() if key[2] == 0}))
+    assert warning not in conclusion(report_of(made))
+
+
 def test_headline_and_conclusion_use_the_headline_steps_of_every_run(made):
     before = report_of(made)
     after = report_of(made | {("sudoku", "trm", 0): without_16(made["sudoku", "trm", 0])})

@@ -9,15 +9,17 @@ from serrm.scoring.metrics import metrics_of
 def conclusion(report: Report) -> str:
     """Write a sentence per model that is ahead of all others on some sets, and one on the sets where none is.
 
-    A model is ahead if the 95% intervals of its differences to all other headline models lie above zero. Empty without
-    two models on one set.
+    A model is ahead if the 95% intervals of its differences to all other headline models lie above zero. If no model
+    has several seeds, a last sentence says that the intervals do not cover them. Empty without two models on one set.
     """
     winners: dict[str, list[str]] = {}
     undecided = list[str]()
+    has_seeds = False
     for data_set in dict.fromkeys(data_set for data_set, _ in report.results):
         scores, text = _ranking(report, data_set)
         if len(scores) > 1:
             best, *others = scores.values()
+            has_seeds |= any(len(score.by_seed) > 1 for score in scores.values())
             is_ahead = all(difference(best, other).low > 0 for other in others)
             sets = winners.setdefault(next(iter(scores)), []) if is_ahead else undecided
             sets.append(text)
@@ -28,6 +30,8 @@ def conclusion(report: Report) -> str:
     if undecided:
         reason = "because the 95% interval of a difference includes zero"
         sentences.append(f"No model is ahead of all others on {_listed(undecided)}, {reason}.")
+    if sentences and not has_seeds:
+        sentences.append("Each model has one seed, so the intervals do not cover the noise of training.")
     return " ".join(sentences)
 
 
