@@ -321,8 +321,8 @@ def size_of(folder: Path) -> int:
 def rates(evaluation: Evaluation) -> tuple[float, float]:
     """Return the shares of solved puzzles and of right cells on the validation puzzles."""
     scored = evaluation.scored[evaluation.main_set]
-    rates = scored.steps[scored.headline_steps]
-    return rates["fsr"], rates["gpa"]
+    metrics = scored.steps[scored.headline_steps]
+    return metrics["fsr"], metrics["gpa"]
 
 
 def with_changes(params: Params, changes: dict[str, dict[str, JsonValue]]) -> Params:

@@ -2,7 +2,14 @@
 
 from serrm.inference.settings import HEADLINE_STEPS
 from serrm.reporting.paper import model_name, puzzle_set
-from serrm.reporting.results import Report, Score, difference, headline_models, headline_score
+from serrm.reporting.results import (
+    Report,
+    Score,
+    difference,
+    has_several_seeds,
+    headline_models,
+    headline_score,
+)
 from serrm.scoring.metrics import metrics_of
 
 
@@ -14,12 +21,10 @@ def conclusion(report: Report) -> str:
     """
     winners: dict[str, list[str]] = {}
     undecided = list[str]()
-    has_seeds = False
     for data_set in dict.fromkeys(data_set for data_set, _ in report.results):
         scores, text = _ranking(report, data_set)
         if len(scores) > 1:
             best, *others = scores.values()
-            has_seeds |= any(len(score.by_seed) > 1 for score in scores.values())
             is_ahead = all(difference(best, other).low > 0 for other in others)
             sets = winners.setdefault(next(iter(scores)), []) if is_ahead else undecided
             sets.append(text)
@@ -30,7 +35,7 @@ def conclusion(report: Report) -> str:
     if undecided:
         reason = "because the 95% interval of a difference includes zero"
         sentences.append(f"No model is ahead of all others on {_listed(undecided)}, {reason}.")
-    if sentences and not has_seeds:
+    if sentences and not has_several_seeds(report.results):
         sentences.append("Each model has one seed, so the intervals do not cover the noise of training.")
     return " ".join(sentences)
 

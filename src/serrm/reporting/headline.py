@@ -24,6 +24,7 @@ from serrm.reporting.results import (
     Report,
     Results,
     all_runs,
+    has_several_seeds,
     headline_models,
     headline_score,
     total_flops,
@@ -87,10 +88,9 @@ def headline(report: Report) -> Headline:
         for seeds_of in shown.values()
         for seeds in seeds_of.values()
     )
-    has_seeds = any(len(seeds) > 1 for (_, variant), seeds in results.items() if variant in variants)
     small = [row.texts["Test puzzles"] for row in all_rows if row.num < min_puzzles]
     omitted = [f"The table omits sets of fewer than {min_puzzles} puzzles ({'; '.join(small)})."]
-    notes = _headline_notes(rows, has_arc=has_arc, has_seeds=has_seeds)
+    notes = _headline_notes(rows, has_arc=has_arc, has_seeds=has_several_seeds(results))
     notes += flops_notes((run for of in shown.values() for seeds in of.values() for run in seeds), report)
     return Headline(pd.DataFrame(lines).fillna(DASH), notes, omitted if small else [])
 

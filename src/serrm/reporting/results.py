@@ -323,6 +323,12 @@ def headline_models(results: Results) -> list[str]:
     return list(dict.fromkeys(variant_with_most_seeds(results, name) for name in main_models(results)))
 
 
+def has_several_seeds(results: Results) -> bool:
+    """True if a headline model has more than one seed on a data set."""
+    variants = headline_models(results)
+    return any(len(seeds) > 1 for (_, variant), seeds in results.items() if variant in variants)
+
+
 def variant_with_most_seeds(results: Results, family: str) -> str:
     """Find a family's variant with the most seeds on the first data set; among equals, the family's own name.
 
